@@ -7,7 +7,7 @@ import {
   type ExecutorCapabilities,
 } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
-import { BaseCodeExecutor } from "@fenced/executor-kit";
+import { absolutePaths, BaseCodeExecutor } from "@fenced/executor-kit";
 import { acaExecutorOptions, type ACAExecutorOptions } from "./aca-executor-options.ts";
 import { AcaSession } from "./aca-session.ts";
 import { currentVersion } from "./api/wire-types.ts";
@@ -37,6 +37,8 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
     load: (options) => new ACADynamicSessionsCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: ACAExecutorOptions;
   readonly #options: ACAExecutorOptions;
   readonly #baseUrl: URL;
   readonly #credential: AccessTokenSource;
@@ -45,7 +47,8 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   constructor(options: ACAExecutorOptions) {
     const checked = checkOptions(acaExecutorOptions, options, "ACADynamicSessionsCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    this.#options = absolutePaths(checked, ["outputDir"]);
     this.offered = capabilitiesOf(poolLanguages[checked.poolType ?? "PythonLTS"], checked.transport);
     const { credential, tokenVariable, poolManagementEndpoint } = checked;
     this.#baseUrl = baseUrl(poolManagementEndpoint);
@@ -96,7 +99,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   }
 
   dumpComponent(): ComponentModel {
-    return ACADynamicSessionsCodeExecutor.component.dump({ ...this.#options });
+    return ACADynamicSessionsCodeExecutor.component.dump({ ...this.#given });
   }
 
   protected openSession(signal: AbortSignal): Promise<AcaSession> {

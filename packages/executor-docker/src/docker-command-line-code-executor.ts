@@ -2,6 +2,7 @@ import { defineComponent, type Component, type ComponentModel, type ExecutorCapa
 import { checkOptions } from "@fenced/core/options";
 import { readConnection } from "@fenced/docker-daemon";
 import {
+  absolutePaths,
   commandLineCapabilities,
   ForkableCodeExecutor,
   hostFunctionLanguages,
@@ -29,6 +30,8 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     load: (options) => new DockerCommandLineCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: DockerExecutorOptions;
   readonly #options: DockerExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
 
@@ -36,7 +39,12 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   constructor(options: DockerExecutorOptions = {}) {
     const checked = checkOptions(dockerExecutorOptions, options, "DockerCommandLineCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    const { docker } = checked;
+    this.#options = {
+      ...absolutePaths(checked, ["workDir", "outputDir"]),
+      ...(typeof docker === "object" && { docker: absolutePaths(docker, ["certPath"]) }),
+    };
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
     this.offered = {
@@ -46,7 +54,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
       processes: true,
       isolation: "container",
     };
-    if (checked.docker !== undefined) readConnection(checked.docker);
+    if (docker !== undefined) readConnection(docker);
   }
 
   /** The container's name; also valid for a container that is kept after `stop()`. */
@@ -55,7 +63,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   dumpComponent(): ComponentModel {
-    return DockerCommandLineCodeExecutor.component.dump({ ...this.#options });
+    return DockerCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {

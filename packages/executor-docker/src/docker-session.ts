@@ -1,4 +1,3 @@
-import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
 import { ContainerLeash, type Daemon, findDaemon } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
@@ -60,9 +59,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
   /** Finds the daemon, creates the directories and starts the container. */
   static async open(request: SessionRequest, signal: AbortSignal): Promise<DockerSession> {
     const daemon = await findDaemon(request.options.docker);
-    const { workDir } = request.options;
-    const workDirectory = workDir === undefined ? undefined : path.resolve(workDir);
-    const directories = await SessionDirectories.plan({ ...request, workDirectory });
+    const directories = await SessionDirectories.plan({ ...request, workDirectory: request.options.workDir });
     // Started before there is anything to remove, since this program may die at any moment.
     const leash = new Leash({ mark: { name: sessionMark, value: request.id }, ...directories.leashed });
     const session = new DockerSession(request, daemon, directories, leash);

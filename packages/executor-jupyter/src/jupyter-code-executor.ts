@@ -6,7 +6,7 @@ import {
   type ExecutorCapabilities,
 } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
-import { BaseCodeExecutor, blockEnvironment, type BackendSession } from "@fenced/executor-kit";
+import { absolutePaths, BaseCodeExecutor, blockEnvironment, type BackendSession } from "@fenced/executor-kit";
 import { jupyterExecutorOptions, type JupyterExecutorOptions } from "./jupyter-executor-options.ts";
 import { isJupyterServer, type JupyterServer } from "./servers/jupyter-server.ts";
 import { LocalJupyterServer } from "./servers/local-jupyter-server.ts";
@@ -33,7 +33,11 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     load: (options) => new JupyterCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: JupyterExecutorOptions;
   readonly #options: JupyterExecutorOptions;
+  /** What `workDir` means if it is a directory of this host, which depends on the server. */
+  readonly #hostWorkDir: string | undefined;
   readonly #server: JupyterServer;
   readonly #kernelName: string;
 
@@ -41,7 +45,9 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
   constructor(options: JupyterExecutorOptions = {}) {
     const checked = checkOptions(jupyterExecutorOptions, options, "JupyterCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    this.#options = absolutePaths(checked, ["outputDir"]);
+    this.#hostWorkDir = absolutePaths(checked, ["workDir"]).workDir;
     this.#kernelName = checked.kernelName ?? "python3";
     this.#server = serverOf(checked);
     // Until the kernel reports its language, guess it from the name.
@@ -56,7 +62,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
   }
 
   dumpComponent(): ComponentModel {
-    return JupyterCodeExecutor.component.dump({ ...this.#options });
+    return JupyterCodeExecutor.component.dump({ ...this.#given });
   }
 
   protected openSession(signal: AbortSignal): Promise<BackendSession> {
@@ -65,6 +71,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
         interruptGraceMs: 2000,
         reconnectTimeoutMs: 10_000,
         ...this.#options,
+        hostWorkDir: this.#hostWorkDir,
         id: this.id,
         server: this.#server,
         kernelName: this.#kernelName,

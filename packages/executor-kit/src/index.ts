@@ -12,6 +12,7 @@ export {
   type ForkedExecutor,
   type ForkOptions,
 } from "./forkable-code-executor.ts";
+export { absolutePaths } from "./workspace/absolute-paths.ts";
 export { errorCode, PinnedDirectory, asWorkspaceError, type FileOwner } from "./workspace/pinned-directory.ts";
 export { functionStub } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";

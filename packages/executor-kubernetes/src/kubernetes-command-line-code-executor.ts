@@ -1,6 +1,7 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
+  absolutePaths,
   commandLineCapabilities,
   ForkableCodeExecutor,
   hostFunctionLanguages,
@@ -28,6 +29,8 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
     load: (options) => new KubernetesCommandLineCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: KubernetesExecutorOptions;
   readonly #options: KubernetesExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
   #session: KubernetesSession | undefined;
@@ -36,7 +39,8 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   constructor(options: KubernetesExecutorOptions = {}) {
     const checked = checkOptions(kubernetesExecutorOptions, options, "KubernetesCommandLineCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    this.#options = absolutePaths(checked, ["outputDir", "kubeconfig"]);
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
     this.offered = {
@@ -54,7 +58,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   dumpComponent(): ComponentModel {
-    return KubernetesCommandLineCodeExecutor.component.dump({ ...this.#options });
+    return KubernetesCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {

@@ -1,4 +1,3 @@
-import path from "node:path";
 import {
   BackendUnavailableError,
   type Component,
@@ -8,6 +7,7 @@ import {
 } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
+  absolutePaths,
   type BackendSession,
   commandLineCapabilities,
   ForkableCodeExecutor,
@@ -44,17 +44,18 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     load: (options) => new LocalCommandLineCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: LocalExecutorOptions;
   readonly #options: LocalExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
-  readonly #workDirectory: string | undefined;
   readonly #virtualEnv: VirtualEnv | undefined;
-  readonly #shared: { readonly readable: readonly string[]; readonly writable: readonly string[] };
 
   /** @throws InvalidInputError if an option is unknown or wrong, or `virtualEnv` does not exist. */
   constructor(options: LocalExecutorOptions = {}) {
     const checked = checkOptions(localExecutorOptions, options, "LocalCommandLineCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    this.#options = absolutePaths(checked, ["workDir", "outputDir", "readable", "writable"]);
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
     const seatbelt = checked.isolation === "os-sandbox" && process.platform === "darwin";
@@ -65,26 +66,19 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       processes: process.platform !== "win32",
       isolation: checked.isolation ?? "none",
     };
-    this.#workDirectory = checked.workDir === undefined ? undefined : path.resolve(checked.workDir);
-    const { readable = [], writable = [] } = checked;
-    // Resolved now, because this process may change its working directory later.
-    this.#shared = {
-      readable: readable.map((each) => path.resolve(each)),
-      writable: writable.map((each) => path.resolve(each)),
-    };
     this.#virtualEnv = checked.virtualEnv === undefined ? undefined : findVirtualEnv(checked.virtualEnv);
     if (this.offered.isolation === "none") warnUnsandboxed();
   }
 
   dumpComponent(): ComponentModel {
-    return LocalCommandLineCodeExecutor.component.dump({ ...this.#options });
+    return LocalCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
   protected openSession(signal: AbortSignal): Promise<BackendSession> {
     const { inheritEnv = [], cleanupTempFiles = true } = this.#options;
     const settings = {
       ...this.sessionRequest(this.#options, this.#table),
-      workDirectory: this.#workDirectory,
+      workDirectory: this.#options.workDir,
       virtualEnv: this.#virtualEnv,
       env: this.env,
       inheritEnv,
@@ -103,9 +97,9 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   async #openSandbox(settings: SessionSettings, signal: AbortSignal): Promise<BackendSession> {
-    const { network = "none", memoryBytes, pidsLimit, warm } = this.#options;
+    const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
     const { stateful = false } = this.#options;
-    const sandbox = { ...this.#shared, network, memoryBytes, pidsLimit, warm };
+    const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
     if (stateful && process.platform !== "linux") throw unsupervisedSystem("stateful");
     if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();

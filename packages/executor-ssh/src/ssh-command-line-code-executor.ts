@@ -1,6 +1,7 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
+  absolutePaths,
   commandLineCapabilities,
   ForkableCodeExecutor,
   hostFunctionLanguages,
@@ -30,6 +31,8 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
     load: (options) => new SshCommandLineCodeExecutor(options),
   });
   protected readonly offered: ExecutorCapabilities;
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: SshExecutorOptions;
   readonly #options: SshExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
 
@@ -37,7 +40,8 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   constructor(options: SshExecutorOptions) {
     const checked = checkOptions(sshExecutorOptions, options, "SshCommandLineCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    this.#options = absolutePaths(checked, ["outputDir", "identityFile", "configFile"]);
     this.#table = languageTable(checked.languages);
     this.offered = {
       ...commandLineCapabilities(Object.keys(this.#table)),
@@ -49,7 +53,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   dumpComponent(): ComponentModel {
-    return SshCommandLineCodeExecutor.component.dump({ ...this.#options });
+    return SshCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {

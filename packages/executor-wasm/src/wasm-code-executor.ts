@@ -1,6 +1,6 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
-import { BaseCodeExecutor } from "@fenced/executor-kit";
+import { absolutePaths, BaseCodeExecutor } from "@fenced/executor-kit";
 import { chooseOsSandbox, type OsSandboxUse } from "./interpreter/os-sandbox.ts";
 import {
   wasmExecutorOptions,
@@ -29,6 +29,8 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
     schema: wasmExecutorOptions,
     load: (options) => new WasmCodeExecutor(options),
   });
+  /** As they were given, for `dumpComponent`. */
+  readonly #given: WasmExecutorOptions;
   readonly #options: WasmExecutorOptions;
   #osSandbox: OsSandboxUse | undefined;
 
@@ -36,7 +38,8 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
   constructor(options: WasmExecutorOptions = {}) {
     const checked = checkOptions(wasmExecutorOptions, options, "WasmCodeExecutor");
     super(checked);
-    this.#options = checked;
+    this.#given = checked;
+    this.#options = absolutePaths(checked, ["outputDir", "cacheDirectory"]);
     const languages = this.#languages;
     this.offered = {
       languages,
@@ -57,7 +60,7 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
   }
 
   dumpComponent(): ComponentModel {
-    return WasmCodeExecutor.component.dump({ ...this.#options });
+    return WasmCodeExecutor.component.dump({ ...this.#given });
   }
 
   /**

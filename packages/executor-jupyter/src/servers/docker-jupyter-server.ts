@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, stat } from "node:fs/promises";
-import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, type NetworkDecision } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import type { Daemon } from "@fenced/docker-daemon";
+import { absolutePaths } from "@fenced/executor-kit";
 import { buildJupyterImage } from "./build-jupyter-image.ts";
 import type { DaemonPackage } from "./container-gate.ts";
 import { dockerServerSchema, type DockerJupyterServerOptions } from "./docker-server-options.ts";
@@ -40,17 +40,24 @@ interface ServerContainer {
  */
 export class DockerJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "container" as const;
+  /** As they were given, for component models. */
+  readonly #given: DockerJupyterServerOptions;
   readonly #options: DockerJupyterServerOptions;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: DockerJupyterServerOptions = {}) {
     super();
-    this.#options = checkOptions(dockerServerSchema, options, "DockerJupyterServer");
+    this.#given = checkOptions(dockerServerSchema, options, "DockerJupyterServer");
+    const { docker } = this.#given;
+    this.#options = {
+      ...absolutePaths(this.#given, ["workDir"]),
+      ...(typeof docker === "object" && { docker: absolutePaths(docker, ["certPath"]) }),
+    };
   }
 
   /** This server as it appears in a component model. */
   toJSON(): object {
-    return { type: "docker", ...this.#options };
+    return { type: "docker", ...this.#given };
   }
 
   protected async open(): Promise<RunningServer> {
@@ -87,7 +94,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
       address,
       collectRefusals,
       outOfMemory: () => container.outOfMemory(this.#options),
-      ...(workDir === undefined ? {} : { workspace: workspacePath, bound: path.resolve(workDir) }),
+      ...(workDir === undefined ? {} : { workspace: workspacePath, bound: workDir }),
     };
   }
 
@@ -107,7 +114,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
     if (workDir === undefined) return {};
     await mkdir(workDir, { recursive: true });
     const { uid, gid } = await stat(workDir);
-    return { bind: { source: bindDir ?? path.resolve(workDir), owner: { uid, gid } } };
+    return { bind: { source: bindDir ?? workDir, owner: { uid, gid } } };
   }
 
   async #untilReady(address: ServerAddress, container: JupyterContainer): Promise<void> {

@@ -231,10 +231,10 @@ export class KernelSlot {
 
   async #makeHostWorkspace(): Promise<void> {
     const { host } = this.#lease;
-    const { workDir, id, kernelId } = this.#settings;
+    const { hostWorkDir: workDir, id, kernelId } = this.#settings;
     if (!host || this.#workspace !== undefined || (kernelId !== undefined && workDir === undefined)) return;
     this.#ownWorkspace = workDir === undefined;
-    const workspace = workDir === undefined ? path.join(host.scratch, "workspaces", id) : path.resolve(workDir);
+    const workspace = workDir === undefined ? path.join(host.scratch, "workspaces", id) : workDir;
     await makeHostDirectory(workspace);
     this.#workspace = workspace;
     this.#files = new DirectoryFiles(workspace);

@@ -4,6 +4,8 @@ import type { JupyterServer } from "../servers/jupyter-server.ts";
 
 /** Settings of a session. */
 export interface SessionSettings extends Pick<JupyterExecutorOptions, "kernelId" | "workDir" | "outputDir"> {
+  /** The absolute path of `workDir` on this host, for servers whose kernels are processes of this host. */
+  readonly hostWorkDir: string | undefined;
   /** The executor's globally unique id. */
   readonly id: string;
   readonly server: JupyterServer;
