@@ -16,6 +16,8 @@ export interface DaemonFacts {
 
 const daemonInfo = z.object({
   SecurityOptions: z.array(z.string()).nullish(),
+  /** Podman's. */
+  Rootless: z.boolean().nullish(),
   Architecture: z.string().nullish(),
   CgroupDriver: z.string().nullish(),
   CgroupVersion: z.string().nullish(),
@@ -42,7 +44,7 @@ export async function daemonFacts(daemon: DaemonClient): Promise<DaemonFacts> {
 async function askFacts({ docker }: DaemonClient): Promise<DaemonFacts> {
   const info = daemonInfo.parse(await answered<unknown>(docker.info(), "info"));
   const security = info.SecurityOptions ?? [];
-  const rootless = security.some((each) => each.includes("rootless"));
+  const rootless = info.Rootless === true || security.some((each) => each.includes("rootless"));
   // Rootless daemons need version 2 of control groups; Podman does not mention that it ignores the limits.
   const noGroups = info.CgroupDriver === "none" || (rootless && info.CgroupVersion === "1");
   const ignores = (enforced: boolean | null | undefined): boolean => noGroups || enforced === false;

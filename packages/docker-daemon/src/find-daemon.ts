@@ -195,9 +195,18 @@ function connectionFromContext(): DockerConnection | undefined {
   return existsSync(certPath) ? { host, certPath, tlsVerify: skipVerify !== true } : host;
 }
 
+function describeIssue({ path: where, message }: z.core.$ZodIssue): string {
+  return `${where.join(".")}: ${message}`;
+}
+
 function readJson<T>(file: string, schema: z.ZodType<T>): T | undefined {
   if (!existsSync(file)) return undefined;
-  return schema.parse(JSON.parse(readFileSync(file, "utf8")));
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (cause) {
+    const why = cause instanceof z.ZodError ? cause.issues.map(describeIssue).join(", ") : dockerReason(cause);
+    throw new Error(`${file} cannot be used: ${why}; correct or remove it, or set DOCKER_HOST`, { cause });
+  }
 }
 
 /**

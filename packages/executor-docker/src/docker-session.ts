@@ -4,6 +4,7 @@ import { EgressProxy } from "@fenced/egress";
 import {
   type CommandLineSessionRequest,
   findPlaceLanguages,
+  programsPlace,
   Leash,
   type PlaceLanguages,
   programsOf,
@@ -110,8 +111,8 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
       },
       signal,
     );
-    const image = { name: `the image ${options.image ?? defaultImage}`, remedy: "use an image that has it" };
-    const languages = findPlaceLanguages(table, givenLanguages, opened.container.inventory, image);
+    const place = programsPlace(`the image ${options.image ?? defaultImage}`, options.env);
+    const languages = findPlaceLanguages(table, givenLanguages, opened.container.inventory, place);
     return new ContainerPlace(opened.container, await this.#equip(opened, languages), options);
   }
 

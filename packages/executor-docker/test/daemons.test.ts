@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { join } from "node:path";
 import { needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createExecutor, printed } from "./support/create-executor.ts";
@@ -33,6 +35,19 @@ describe("a daemon that does not answer", () => {
     );
     process.env["DOCKER_CONTEXT"] = "missing";
     expect(await startFailure()).toMatch(/the current Docker context: there is no context "missing"/);
+  });
+
+  it("is not looked for with a broken configuration of Docker, which is named", async () => {
+    const file = join(environment.directory, "config.json");
+    for (const [content, reason] of [
+      ["{ broken", /JSON/],
+      ['{ "currentContext": 5 }', /currentContext: .*expected string/],
+    ] as const) {
+      await writeFile(file, content);
+      const message = await startFailure();
+      expect(message).toContain(`the current Docker context: ${file} cannot be used: `);
+      expect(message).toMatch(reason);
+    }
   });
 
   it("is given up after 5 s if it hangs", { timeout: 30_000 }, async () => {

@@ -1,8 +1,11 @@
-import { BackendUnavailableError } from "@fenced/core";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import type { PullProgress } from "../src/index.ts";
-import { createExecutor, printed } from "./support/create-executor.ts";
+import { createExecutor, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
 import { startRegistry } from "./support/registry.ts";
 
@@ -46,6 +49,32 @@ describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
     } finally {
       await docker("rmi", "--force", image);
     }
+  });
+
+  it("without a shell are reported as such", async () => {
+    const image = `fenced-test:shell-less-${process.pid}`;
+    const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    try {
+      await writeFile(join(directory, "Dockerfile"), "FROM scratch\nLABEL empty=yes\n");
+      await docker("build", "--quiet", "--tag", image, directory);
+      await expect(createExecutor({ image }).start()).rejects.toSatisfy(
+        (error: unknown) => InvalidInputError.isInstance(error) && /has no shell named `sh`/.test(error.message),
+      );
+    } finally {
+      await docker("rmi", "--force", image);
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it("are not blamed for programs that the caller's PATH lacks", async () => {
+    const env = { PATH: "/opt/homebrew/bin:/Users/me/bin" };
+    await using executor = createExecutor({ env });
+    const { output } = await run(executor, "python", "print(1)");
+    expect(output).toMatch(
+      /the PATH in the option `env` \(\/opt\/homebrew\/bin:\/Users\/me\/bin\) has no "python3"; leave it out/,
+    );
+    await using node = createExecutor({ image: "fenced-test:node", env });
+    expect(await printed(node, "javascript", "console.log(process.env.PATH)")).toBe(env.PATH);
   });
 
   it("whose pull breaks off cause a clear error", async () => {

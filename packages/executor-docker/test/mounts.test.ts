@@ -1,8 +1,10 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { link, mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -106,6 +108,21 @@ except OSError as error:
       "no-new-privileges",
       expect.stringMatching(/^seccomp=\{/),
     ]);
+  });
+});
+
+describe("a work directory", needs("docker", "root"), () => {
+  it("on a read-only file system is reported as such", async () => {
+    const workDir = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    await promisify(execFile)("mount", ["-t", "tmpfs", "-o", "ro", "tmpfs", workDir]);
+    try {
+      await expect(createExecutor({ workDir }).start()).rejects.toThrow(
+        `Cannot write to the work directory ${workDir}: its file system is read-only. Set \`workDir\` to a directory`,
+      );
+    } finally {
+      await promisify(execFile)("umount", [workDir]);
+      await rm(workDir, { recursive: true });
+    }
   });
 });
 

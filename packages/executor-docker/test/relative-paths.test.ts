@@ -26,12 +26,9 @@ describe("relative paths", needs("docker"), () => {
     await executor.stop();
     await executor.start();
     expect((await executor.files.list()).map((file) => file.path)).toEqual(["kept.txt"]);
-    expect(["one/work/kept.txt", "one/out", "two/work", "two/out"].map((name) => existsSync(join(directory, name)))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
+    expect(
+      ["one/work/kept.txt", "one/out", "two/work", "two/out"].map((name) => existsSync(join(directory, name))),
+    ).toEqual([true, true, false, false]);
     expect(executor.dumpComponent().config).toMatchObject({ workDir: "work", outputDir: "out" });
   });
 });

@@ -28,6 +28,7 @@ export {
   hostEnvironment,
   hostFunctionLanguages,
   type LanguageCommand,
+  programsPlace,
   languageTable,
   type PlaceInventory,
   type PlaceLanguages,

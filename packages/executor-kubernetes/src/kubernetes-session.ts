@@ -5,6 +5,7 @@ import {
   type BackendFiles,
   type CommandLineSessionRequest,
   findPlaceLanguages,
+  programsPlace,
   programsOf,
   RemoteFiles,
 } from "@fenced/executor-kit";
@@ -103,7 +104,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     try {
       const image =
         pool === undefined
-          ? { name: `the image ${options.image ?? defaultImage}`, remedy: "use an image that has it" }
+          ? programsPlace(`the image ${options.image ?? defaultImage}`, options.env)
           : { name: `the image of the warm pool ${pool}`, remedy: "use an image that has it in its SandboxTemplate" };
       const languages = findPlaceLanguages(table, givenLanguages, pod.inventory, image);
       if ((options.network ?? "open") !== "open") await pod.closeNetwork(signal);

@@ -20,7 +20,7 @@ import {
   userForBind,
   userForVolume,
 } from "@fenced/docker-daemon";
-import type { SessionDirectories } from "@fenced/executor-kit";
+import { errorCode, type SessionDirectories } from "@fenced/executor-kit";
 import { supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import { containerNetwork, containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
@@ -67,6 +67,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
     return (await openBound(request, signal)) ?? (await openWithVolume(request, signal));
   } catch (cause) {
     signal.throwIfAborted();
+    if (lacksShell(cause)) throw noShell(request, cause);
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(
       `A container of the image "${imageOf(request)}" could not be started: ${dockerReason(cause)}`,
@@ -112,7 +113,7 @@ async function openExisting(
 ): Promise<OpenContainer> {
   const { daemon, name, options, directories } = request;
   checkNetwork(options, info);
-  const probe = directories.writeOwn(probeQuestion, "probe");
+  const probe = writeProbe(directories);
   const entry = {
     name,
     running: info.State.Running,
@@ -165,7 +166,7 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
   const { rootless } = await daemonFacts(daemon);
   const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, directories, rootless);
   if (user.giveTo) await directories.giveTo(user.giveTo);
-  const probe = directories.writeOwn(probeQuestion, "probe");
+  const probe = writeProbe(directories);
   try {
     const container = await openNew(
       request,
@@ -276,6 +277,22 @@ function socketOf(probe: string): string {
   return `${probe}.sock`;
 }
 
+/** @throws BackendUnavailableError if the work directory cannot be written to. */
+function writeProbe(directories: SessionDirectories): string {
+  try {
+    return directories.writeOwn(probeQuestion, "probe");
+  } catch (cause) {
+    const code = errorCode(cause);
+    const full = code === "ENOSPC" || code === "EDQUOT";
+    const why = code === "EROFS" ? "its file system is read-only" : String(cause);
+    throw new BackendUnavailableError(`Cannot write to the work directory ${directories.workDirectory}: ${why}`, {
+      remedy: full ? "Make room on its disk." : "Set `workDir` to a directory that this program can write to.",
+      option: "workDir",
+      cause,
+    });
+  }
+}
+
 /** Removes the probe file, and the socket that the supervisor creates next to it. */
 async function removeProbe(directories: SessionDirectories, probe: string): Promise<void> {
   await directories.removeOwn(probe);
@@ -298,6 +315,25 @@ function notBound(bindDir: string, directories: SessionDirectories, reason: stri
     `\`bindDir\` ${JSON.stringify(bindDir)} is not ${directories.workDirectory} on the daemon's host: ${reason}`,
     { remedy: "Set it to the path that this machine's `workDir` has on the daemon's host." },
   );
+}
+
+/**
+ * True if a container could not start because its image has no shell, which is reported by the daemon, its runtime, or
+ * the init process that was to start the shell.
+ */
+function lacksShell(error: unknown): boolean {
+  const said = FencedError.isInstance(error) ? error.message : dockerReason(error);
+  return /exec sh failed: No such file|"sh": executable file not found|`sh`:? (?:executable file )?not found/i.test(
+    said,
+  );
+}
+
+function noShell(request: ContainerRequest, cause: unknown): InvalidInputError {
+  return new InvalidInputError(`The image "${imageOf(request)}" has no shell named \`sh\`, which starts all programs`, {
+    remedy: "Use an image with a shell, such as python:3-slim; distroless images have one in their debug variants.",
+    option: "image",
+    cause,
+  });
 }
 
 function imageOf({ options }: ContainerRequest): string {

@@ -120,7 +120,8 @@ export class ExecRunner implements BlockRunner {
     try {
       const create = container.exec({
         Cmd: ["sh", "-c", startProgram, "fenced", directory, ...argv],
-        Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+        // The runtime would search `sh` itself with a PATH of the caller's; the shell sets it instead.
+        Env: Object.entries(env).map(([name, value]) => `${name === "PATH" ? "FENCED_PATH" : name}=${value}`),
         WorkingDir: workspacePath,
         AttachStdin: stdin !== undefined,
         AttachStdout: true,

@@ -98,6 +98,29 @@ export function programsOf(table: Readonly<Record<string, LanguageCommand>>): st
   return [...new Set([...Object.values(table).map(({ command }) => command[0] ?? ""), "python"])];
 }
 
+/** Where programs were searched, for messages about those that were not found. */
+export interface ProgramsPlace {
+  readonly name: string;
+  readonly remedy: string;
+}
+
+/**
+ * Where programs are searched in a place made from an image: in the image's own directories, or in those of the caller's
+ * `PATH`, which is often this host's by mistake.
+ *
+ * @param image - `the image python:3-slim`.
+ * @param env - the executor's variables.
+ */
+export function programsPlace(image: string, env: Readonly<Record<string, string>> = {}): ProgramsPlace {
+  const path = env["PATH"];
+  if (path === undefined) return { name: image, remedy: "use an image that has it" };
+  const shown = path.length > 200 ? `${path.slice(0, 200)}...` : path;
+  return {
+    name: `the PATH in the option \`env\` (${shown})`,
+    remedy: `leave it out to use that of ${image}: directories of this host do not exist there`,
+  };
+}
+
 /**
  * Finds the languages of `table` in a place that is not this host.
  *
@@ -108,7 +131,7 @@ export function findPlaceLanguages(
   table: Readonly<Record<string, LanguageCommand>>,
   given: ReadonlySet<string>,
   inventory: PlaceInventory,
-  place: { readonly name: string; readonly remedy: string },
+  place: ProgramsPlace,
 ): PlaceLanguages {
   const found = new Map<string, LanguageCommand>();
   const missing = new Map<string, string>();
