@@ -234,7 +234,7 @@ export class KernelSlot {
     const { hostWorkDir: workDir, id, kernelId } = this.#settings;
     if (!host || this.#workspace !== undefined || (kernelId !== undefined && workDir === undefined)) return;
     this.#ownWorkspace = workDir === undefined;
-    const workspace = workDir === undefined ? path.join(host.scratch, "workspaces", id) : workDir;
+    const workspace = workDir ?? path.join(host.scratch, "workspaces", id);
     await makeHostDirectory(workspace);
     this.#workspace = workspace;
     this.#files = new DirectoryFiles(workspace);

@@ -112,9 +112,9 @@ export interface ProgramsPlace {
  * @param env - the executor's variables.
  */
 export function programsPlace(image: string, env: Readonly<Record<string, string>> = {}): ProgramsPlace {
-  const path = env["PATH"];
-  if (path === undefined) return { name: image, remedy: "use an image that has it" };
-  const shown = path.length > 200 ? `${path.slice(0, 200)}...` : path;
+  const searched = env["PATH"];
+  if (searched === undefined) return { name: image, remedy: "use an image that has it" };
+  const shown = searched.length > 200 ? `${searched.slice(0, 200)}...` : searched;
   return {
     name: `the PATH in the option \`env\` (${shown})`,
     remedy: `leave it out to use that of ${image}: directories of this host do not exist there`,
