@@ -73,7 +73,10 @@ function documents() {
     entries(parent, false).map((folder) => `${parent}/${folder}/README.md`),
   );
   const docs = entries("docs", true).map((file) => `docs/${file}`);
-  return ["README.md", ...readmes, ...docs].filter((file) => file.endsWith(".md") && existsSync(join(root, file)));
+  const skills = ["packages/core/skills/fenced/SKILL.md"];
+  return ["README.md", ...readmes, ...docs, ...skills].filter(
+    (file) => file.endsWith(".md") && existsSync(join(root, file)),
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { slug } from "github-slugger";
 import { defineConfig } from "vitepress";
+import { writeMarkdownTwins } from "../src/markdown-twins.ts";
 import { apiSidebars, sidebar } from "../src/navigation.ts";
 import { noPages, pageOf } from "../src/pages.ts";
 import { repositoryLinks } from "../src/repository-links.ts";
@@ -49,6 +50,7 @@ export default defineConfig({
     // Without headings, wide tables get the outline's space.
     if (!/^## /m.test(textOf(filePath))) frontmatter["aside"] = false;
   },
+  buildEnd: ({ outDir }) => writeMarkdownTwins(outDir),
   themeConfig: {
     nav: [
       { text: "Getting started", link: "/getting-started" },

@@ -27,6 +27,12 @@ for (const [file, { links, resources }] of pages) {
   report(file, links, brokenLink);
   report(file, resources, brokenResource);
 }
+// The pages' texts for agents, which only this file lists.
+const index = join(site, "llms.txt");
+if (existsSync(index)) {
+  const targets = [...readFileSync(index, "utf8").matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target);
+  report("llms.txt", targets, brokenResource);
+}
 for (const [problem, [first = "", ...others]] of problems) {
   console.error(`${first}: ${problem}${others.length === 0 ? "" : ` (and on ${others.length} more pages)`}`);
 }

@@ -14,7 +14,15 @@ interface Section {
 const sections: readonly Section[] = [
   {
     text: "Start",
-    items: ["docs/getting-started.md", "docs/choosing-an-executor.md", "apps/demo/README.md", "examples/README.md"],
+    items: [
+      "docs/getting-started.md",
+      ["docs/ask-your-csv.md", "Tutorial: ask your CSV"],
+      "docs/choosing-an-executor.md",
+      ["docs/keeping-state.md", "Keep state, start faster"],
+      ["apps/demo/README.md", "The demo"],
+      "examples/README.md",
+      "docs/glossary.md",
+    ],
   },
   {
     text: "Run code",
@@ -57,11 +65,19 @@ const sections: readonly Section[] = [
       ["packages/mcp/README.md", "MCP server"],
       ["docs/migration-from-autogen.md", "Coming from AutoGen"],
       ["docs/autogen-cases.md", "AutoGen's cases"],
+      ["docs/testing-agents.md", "Test without a model"],
     ],
   },
   {
     text: "In production",
-    items: ["docs/production.md", "docs/telemetry.md", "docs/performance.md", "docs/packages.md"],
+    items: [
+      "docs/production.md",
+      ["packages/pool/README.md", "Sessions and pools"],
+      ["docs/capacity.md", "Capacity of a machine"],
+      "docs/telemetry.md",
+      "docs/performance.md",
+      "docs/packages.md",
+    ],
   },
   {
     text: "Extend",
@@ -69,7 +85,6 @@ const sections: readonly Section[] = [
       ["packages/core/README.md", "Core: the contracts"],
       ["docs/add-an-executor.md", "Write an executor"],
       ["packages/executor-kit/README.md", "Executor kit"],
-      ["packages/pool/README.md", "Sessions and pools"],
       ["packages/docker-daemon/README.md", "Docker daemon"],
       ["packages/egress/README.md", "Egress proxy"],
       ["packages/executor-testkit/README.md", "Conformance suite"],
@@ -77,7 +92,13 @@ const sections: readonly Section[] = [
   },
   {
     text: "Project",
-    items: ["docs/architecture.md", ["docs/decisions/README.md", "Decisions"], ["CONTRIBUTING.md", "Contributing"]],
+    items: [
+      ["SUPPORT.md", "What is supported"],
+      ["SECURITY.md", "Report a vulnerability"],
+      "docs/architecture.md",
+      ["docs/decisions/README.md", "Decisions"],
+      ["CONTRIBUTING.md", "Contributing"],
+    ],
   },
 ];
 

@@ -7,7 +7,7 @@ export const apiFolder = "apps/site/api";
 
 /** Patterns of Markdown files that are not pages, relative to the repository's root, where the search starts. */
 export const noPages: string[] = [
-  "!(CONTRIBUTING).md",
+  "!(CONTRIBUTING|SECURITY|SUPPORT).md",
   "{benchmarks,scripts,templates,test-support}/**",
   "examples/!(README.md)",
   "examples/*/**",
@@ -27,6 +27,8 @@ const places: readonly (readonly [files: RegExp, page: string])[] = [
   [/^apps\/demo\/README\.md$/, "demo.md"],
   [/^examples\/README\.md$/, "examples.md"],
   [/^CONTRIBUTING\.md$/, "contributing.md"],
+  [/^SECURITY\.md$/, "security-policy.md"],
+  [/^SUPPORT\.md$/, "support.md"],
   [/^apps\/site\/api\/(?:@fenced\/)?(.+\.md)$/, "api/$1"],
 ];
 
@@ -76,4 +78,10 @@ export function packagePages(): string[] {
     .toSorted()
     .map((name) => `packages/${name}/README.md`)
     .filter(isThere);
+}
+
+/** All pages but those of the API reference, as files of the repository. */
+export function allPages(): string[] {
+  const others = ["apps/demo/README.md", "examples/README.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md"];
+  return [...pagesIn("docs"), "docs/decisions/README.md", ...pagesIn("docs/decisions"), ...packagePages(), ...others];
 }

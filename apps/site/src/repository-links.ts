@@ -23,10 +23,12 @@ export function repositoryLinks(markdown: MarkdownRenderer): void {
 }
 
 /**
+ * Where a link leads: an address on the site, without its base, or one in the repository.
+ *
  * @param file - The file that holds the link, relative to the repository's root.
  * @param href - The link as written.
  */
-function resolveLink(file: string, href: string): string {
+export function resolveLink(file: string, href: string): string {
   if (href.startsWith("#")) return href;
   const { target, fragment } = targetOf(file, href);
   if (target === undefined) return href;
