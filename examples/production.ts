@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { InvalidInputError } from "@fenced/core";
@@ -28,7 +29,13 @@ const run = async (token: string, code: string): Promise<object[]> => {
 };
 
 assert.equal((await send("wrong", "POST", "/runs", "[]")).status, 401);
-assert.equal((await send("a-secret", "POST", "/runs", " ".repeat(2 ** 21))).status, 413);
+const large = request(`${url}/runs`, {
+  method: "POST",
+  headers: { authorization: "Bearer a-secret", "content-length": 2 ** 21 },
+});
+large.flushHeaders();
+assert.equal(((await once(large, "response")) as [IncomingMessage])[0].statusCode, 413);
+large.destroy();
 assert.equal((await send("a-secret", "PUT", "/files/data/in.txt", "21")).status, 204);
 const result = await run("a-secret", "print(2 * int(open('data/in.txt').read())); open('out.txt', 'w').write('made')");
 assert.match(JSON.stringify(result.at(-1)), /"output":"42\\n"/);
