@@ -6,6 +6,12 @@ import { type McpTarget, mcpTargetsOption } from "./connect/mcp-target.ts";
 
 /** Options of an MCP server; all are optional. */
 export interface McpServerOptions extends ModelOutputLimits {
+  /**
+   * Milliseconds of silence after which a client that requests progress learns that its code is still running, so that
+   * it does not give up on the call. Over HTTP, streams that are silent for as long get a comment, for the proxies in
+   * between. Default: 10,000.
+   */
+  readonly heartbeatMs?: number;
   /** Maximum bytes of a file that `read_file` returns. Default: 3,750,000, which is 5 MB in base64. */
   readonly maxFileBytes?: number;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
@@ -26,9 +32,13 @@ export interface McpServerOptions extends ModelOutputLimits {
   readonly connectTimeoutMs?: number;
 }
 
+/** The default of `heartbeatMs`: clients of the official SDK give up after a minute, some hosts after half of one. */
+export const defaultHeartbeatMs = 10_000;
+
 /** The schemas of the options. */
 export const serverLimits: OptionSchemas<McpServerOptions> = {
   ...modelOutputLimits,
+  heartbeatMs: wholeNumberOption({ from: 1, to: 2_147_483_647, unit: "milliseconds" }).exactOptional(),
   maxFileBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
   maxFiles: wholeNumberOption({ from: 0 }).exactOptional(),
   connect: mcpTargetsOption.exactOptional(),

@@ -245,6 +245,19 @@ describe("sessions of several users", needs("python3"), () => {
     expect([existsSync(hers), existsSync(his)]).toEqual([false, true]);
   });
 
+  it("of one user never take the places of the others", async () => {
+    const service = await startService({ maxSessions: 3 });
+    const bob = await connect(service, "bob");
+    const his = (await python(bob.client, where)).trim();
+    await bob.client.close();
+    // Nobody has more than she: her own oldest sessions make room.
+    for (let started = 0; started < 5; started += 1) {
+      expect(await send(service, as("ann"))).toMatchObject({ status: 200 });
+    }
+    await Promise.all([1, 2, 3].map(() => send(service, as("ann"))));
+    expect(existsSync(his)).toBe(true);
+  });
+
   it("can come from a pool, are not shared, and are awaited only while the client stays", async () => {
     const pool = new ExecutorPool({ create: () => new LocalCommandLineCodeExecutor(), min: 1, max: 1 });
     onTestFinished(() => pool.drain({ graceMs: 0 }));

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
@@ -66,6 +67,38 @@ describe("access", () => {
         status: 200,
       });
     }
+  });
+
+  it("is possible for pages of allowed origins", async () => {
+    const origin = "https://app.example";
+    const server = await startHttp({ allowedOrigins: [origin] });
+    const asked = {
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization,content-type,mcp-protocol-version",
+    };
+    const ask = async (from: string) => fetch(server.url, { method: "OPTIONS", headers: { origin: from, ...asked } });
+    for (const from of [origin, "http://localhost:6274"]) {
+      const { status, headers } = await ask(from);
+      expect({ status, ...Object.fromEntries(headers) }).toMatchObject({
+        status: 204,
+        "access-control-allow-origin": from,
+        "access-control-allow-methods": "GET, POST, DELETE",
+        "access-control-allow-headers": asked["access-control-request-headers"],
+        vary: "origin",
+      });
+      const headersOf = async (more: Record<string, string>) =>
+        (await post(server.url, { origin: from, ...more })).headers;
+      const readable = {
+        "access-control-allow-origin": from,
+        "access-control-expose-headers": expect.stringContaining("mcp-session-id"),
+      };
+      expect(await headersOf(bearer(server))).toMatchObject(readable);
+      // A page must also learn why it was refused.
+      expect(await headersOf({})).toMatchObject(readable);
+    }
+    const other = await ask("https://evil.example");
+    expect([other.status, other.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+    expect((await post(server.url, bearer(server))).headers["access-control-allow-origin"]).toBeUndefined();
   });
 
   it("is limited to one path and to existing sessions", async () => {
@@ -192,6 +225,45 @@ describe("sessions", needs("python3"), () => {
 });
 
 describe("requests", () => {
+  it("hold only so many bytes in total while they arrive, for each user", async () => {
+    const server = await startHttp({ maxRequestBytes: 100_000 });
+    const unfinished = Array.from({ length: 6 }, () => {
+      const headers = { ...bearer(server), "content-type": "application/json", "content-length": "100000" };
+      const sent = request(server.url, { method: "POST", headers }).on("error", () => {});
+      sent.write("x".repeat(90_000));
+      onTestFinished(() => void sent.destroy());
+      return once(sent, "response").then(() => sent);
+    });
+    const refused = await Promise.race(unfinished);
+    expect(await post(server.url, bearer(server), " ".repeat(90_000))).toMatchObject({
+      status: 429,
+      body: expect.stringContaining("too many bytes in total"),
+    });
+    refused.destroy();
+    expect((await post(server.url, bearer(server))).status).toBe(200);
+  });
+
+  it("carry something while the code is silent, so that nobody in between gives up", needs("python3"), async () => {
+    const server = await startHttp({ heartbeatMs: 20 });
+    const { client } = await connectHttp(server);
+    const messages: string[] = [];
+    const code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('done')";
+    const finished = client.callTool({ name: "run_code", arguments: { language: "python", code } }, undefined, {
+      onprogress: ({ message = "" }) => messages.push(message),
+    });
+    await expect.poll(() => messages.length).toBeGreaterThan(2);
+    expect(messages[0]).toMatch(/^Still running, after \d+ s\.$/);
+    await call(client, "write_file", { path: "go", content: "" });
+    expect(await finished).toMatchObject({ content: [{ text: "done\n" }] });
+
+    const session = String((await post(server.url, bearer(server))).headers["mcp-session-id"]);
+    const headers = { ...bearer(server), "mcp-session-id": session, accept: "text/event-stream" };
+    const silent = await fetch(server.url, { headers });
+    const reader = silent.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toMatch(/^(:\n\n)+$/);
+    await reader?.cancel();
+  });
+
   it("are rejected if they are larger than the limit", async () => {
     const server = await startHttp({ maxRequestBytes: 1000 });
     const large = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "x".repeat(1000) });

@@ -45,7 +45,6 @@ describe.each(transports)("over %s", (_, connect) => {
         required: ["language", "code"],
         properties: { language: { enum: expect.arrayContaining(["python"]) } },
       },
-      outputSchema: { properties: { exitCode: { type: "integer" } } },
     });
     expect(tools[1]?.annotations).toEqual({ readOnlyHint: true, openWorldHint: false });
   });
@@ -61,7 +60,6 @@ describe.each(transports)("over %s", (_, connect) => {
         timedOut: false,
         stateLost: false,
         durationMs: expect.any(Number),
-        images: 0,
       },
     });
     const failed = await call(client, "run_code", { language: "python", code: "raise SystemExit(3)" });

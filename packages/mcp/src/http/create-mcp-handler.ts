@@ -1,6 +1,7 @@
 import { FencedError } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import { httpStatus } from "@fenced/core/web";
+import { preflight, readableBy } from "./cross-origin.ts";
 import { mcpHandlerOptions, type McpHandlerOptions } from "./mcp-handler-options.ts";
 import { McpSessions } from "./mcp-sessions.ts";
 import { refuse } from "./refuse.ts";
@@ -9,7 +10,7 @@ import { RequestGuard } from "./request-guard.ts";
 
 /** Handles requests of MCP over streamable HTTP. */
 export interface McpHandler extends AsyncDisposable {
-  /** Answers one request; never rejects. Mount it at one path, for POST, GET and DELETE. */
+  /** Answers one request; never rejects. Mount it at one path, for POST, GET, DELETE and OPTIONS. */
   (request: Request): Promise<Response>;
   /** Ends all sessions, and resolves when their executors have stopped. Refuses new sessions with 503. Idempotent. */
   close(): Promise<void>;
@@ -40,14 +41,13 @@ export function handlerOf<User>(options: McpHandlerOptions<User>): McpHandler {
   const guard = new RequestGuard(options);
   const sessions = new McpSessions(options);
   const answer = async (request: Request): Promise<Response> => {
-    const refusal = guard.check(request);
-    if (refusal !== undefined) return refuse(refusal);
+    if (request.method === "OPTIONS") return preflight(request);
     const user = await options.authenticate(request);
     return user === undefined || user === null ? refuse(nobody) : sessions.handle(request, user);
   };
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= sessions.close());
-  const handle = async (request: Request): Promise<Response> => {
+  const answerOrReport = async (request: Request): Promise<Response> => {
     try {
       return await answer(request);
     } catch (error) {
@@ -56,9 +56,15 @@ export function handlerOf<User>(options: McpHandlerOptions<User>): McpHandler {
       return refuse({ status: statusOf(error), code: -32_603, message });
     }
   };
+  const handle = async (request: Request): Promise<Response> => {
+    const refusal = guard.check(request);
+    if (refusal !== undefined) return refuse(refusal);
+    const origin = request.headers.get("origin");
+    const response = await answerOrReport(request);
+    return origin === null ? response : readableBy(origin, response);
+  };
   return Object.assign(handle, { close, [Symbol.asyncDispose]: close });
 }
-
 const nobody = {
   status: 401,
   message: "Missing or invalid token; send a valid one in the header Authorization: Bearer <token>.",

@@ -47,11 +47,15 @@ export interface McpHandlerOptions<User> extends McpServerOptions {
    * none.
    */
   readonly allowedHosts?: readonly string[];
-  /** Origins of other hosts whose web pages may send requests, such as `https://app.example`. Default: none. */
+  /**
+   * Origins of other hosts whose web pages may send requests, such as `https://app.example`. Their browsers' preflight
+   * requests are answered, without `authenticate`. Default: none.
+   */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Maximum number of sessions. At the limit, a new session replaces the one that has been idle longest and has no open
-   * stream; if all are in use, the response is 503. Default: 8.
+   * Maximum number of sessions. At the limit, a new session replaces an idle one without an open stream, the longest
+   * idle first: of users who have more sessions, otherwise the user's own. A user without a session may replace any. If
+   * all are in use, the response is 503. Default: 8.
    */
   readonly maxSessions?: number;
   /**
@@ -60,7 +64,10 @@ export interface McpHandlerOptions<User> extends McpServerOptions {
    * Default: `maxSessions`.
    */
   readonly maxSessionsPerUser?: number;
-  /** Maximum bytes of a request's body; larger ones get status 413. Default: 10,485,760. */
+  /**
+   * Maximum bytes of a request's body; larger ones get status 413. The bodies of all open requests of a user may have
+   * four times as many in total; further ones get 429. Default: 10,485,760.
+   */
   readonly maxRequestBytes?: number;
   /** Milliseconds without a request and without an open stream after which a session ends. Default: 1,800,000. */
   readonly sessionIdleMs?: number;

@@ -1,7 +1,7 @@
 import type { CodeExecutor } from "@fenced/core";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { ExecutorServer } from "../executor-server.ts";
-import type { McpServerOptions } from "../mcp-server-options.ts";
+import { defaultHeartbeatMs, type McpServerOptions } from "../mcp-server-options.ts";
 import { refuse } from "./refuse.ts";
 import { watchResponse } from "./watch-response.ts";
 
@@ -28,6 +28,7 @@ export class McpSession<User> {
   readonly #transport: WebStandardStreamableHTTPServerTransport;
   readonly #server: ExecutorServer;
   readonly #idleMs: number;
+  readonly #heartbeatMs: number;
   #requests = 0;
   #idleSince = performance.now();
   #timer: NodeJS.Timeout | undefined;
@@ -40,6 +41,7 @@ export class McpSession<User> {
     this.user = user;
     this.#executor = executor;
     this.#idleMs = sessionIdleMs;
+    this.#heartbeatMs = options.heartbeatMs ?? defaultHeartbeatMs;
     this.#server = new ExecutorServer(executor, options);
     this.#transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => sessionId,
@@ -86,7 +88,10 @@ export class McpSession<User> {
     this.#requests += 1;
     try {
       const response = await this.#transport.handleRequest(request, { parsedBody: body });
-      return watchResponse(response, request, () => this.#requestOver());
+      return watchResponse(response, request, {
+        onOver: () => this.#requestOver(),
+        heartbeatMs: this.#heartbeatMs,
+      });
     } catch (error) {
       this.#requestOver();
       throw error;

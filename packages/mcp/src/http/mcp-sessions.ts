@@ -4,11 +4,13 @@ import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
 import { afterMs, untilAborted } from "@fenced/core/abort";
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
 import { serverLimits, type McpServerOptions } from "../mcp-server-options.ts";
+import { HeldBodies, type HeldBody } from "./held-bodies.ts";
 import type { McpHandlerOptions, McpSessionStart } from "./mcp-handler-options.ts";
 import { McpSession } from "./mcp-session.ts";
 import { readBody } from "./read-body.ts";
 import { refuse, type Refusal } from "./refuse.ts";
 import { reportError } from "./report-error.ts";
+import { watchResponse } from "./watch-response.ts";
 
 const unknownSession = { status: 404, code: -32_001, message: "Session not found; start one with initialize." };
 const noSession = { status: 400, message: "The request has no session id; start a session with initialize." };
@@ -27,6 +29,8 @@ export class McpSessions<User> {
   readonly #options: McpHandlerOptions<User>;
   readonly #limits: McpServerOptions;
   readonly #maxSessions: number;
+  readonly #maxRequestBytes: number;
+  readonly #bodies: HeldBodies<User>;
   readonly #open = new Map<string, McpSession<User>>();
   /** Sessions whose executors have not stopped yet, open or not. */
   readonly #sessions = new Set<McpSession<User>>();
@@ -39,11 +43,24 @@ export class McpSessions<User> {
     this.#options = options;
     this.#limits = limitsOf(options);
     this.#maxSessions = options.maxSessions ?? 8;
+    this.#maxRequestBytes = options.maxRequestBytes ?? 10_485_760;
+    this.#bodies = new HeldBodies(4 * this.#maxRequestBytes, (one, other) => this.#isSame(one, other));
   }
 
   /** Passes a user's request to its session; a request without one starts a new session. */
   async handle(request: Request, user: User): Promise<Response> {
-    const read = await readBody(request, this.#options.maxRequestBytes ?? 10_485_760);
+    const held = this.#bodies.hold(user);
+    try {
+      const response = await this.#answer(request, user, held);
+      return watchResponse(response, request, { onOver: () => held.release() });
+    } catch (error) {
+      held.release();
+      throw error;
+    }
+  }
+
+  async #answer(request: Request, user: User, held: HeldBody): Promise<Response> {
+    const read = await readBody(request, this.#maxRequestBytes, held);
     if ("refusal" in read) return refuse(read.refusal);
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#begin(request, user, read.body);
@@ -101,9 +118,29 @@ export class McpSessions<User> {
     const own = live.filter((session) => this.#isSame(session.user, user));
     const ownInTheMaking = [...this.#making.values()].filter((other) => this.#isSame(other, user));
     if (own.length + ownInTheMaking.length >= maxSessionsPerUser) return this.#evict(own, tooManyOfUser);
-    if (live.length + this.#making.size >= this.#maxSessions) return this.#evict(live, tooManySessions);
+    if (live.length + this.#making.size >= this.#maxSessions) {
+      return this.#evict(this.#replaceable(live, own, own.length + ownInTheMaking.length), tooManySessions);
+    }
     // An evicted executor is gone before the next one is created, so there are never more executors than `maxSessions`.
     return { free: this.#sessions.size < this.#maxSessions ? Promise.resolve() : this.#allEnded() };
+  }
+
+  /**
+   * The sessions that may make room for one more of a user's: those of users who would still have as many, otherwise the
+   * user's own. Only someone without any session may take the place of somebody who has one.
+   */
+  #replaceable(
+    live: readonly McpSession<User>[],
+    own: readonly McpSession<User>[],
+    ownCount: number,
+  ): readonly McpSession<User>[] {
+    const countOf = ({ user }: McpSession<User>): number =>
+      live.filter((session) => this.#isSame(session.user, user)).length;
+    const ofRicher = live.filter((session) => !own.includes(session) && countOf(session) > ownCount + 1);
+    const idle = (sessions: readonly McpSession<User>[]): boolean =>
+      sessions.some(({ idleSince }) => idleSince !== undefined);
+    if (idle(ofRicher)) return ofRicher;
+    return ownCount > 0 ? own : live;
   }
 
   #evict(sessions: readonly McpSession<User>[], refusal: Refusal): Room {

@@ -1,17 +1,24 @@
 import { Buffer } from "node:buffer";
 import { JsonLimitError, parseJson } from "@fenced/core";
+import type { HeldBody } from "./held-bodies.ts";
 import type { Refusal } from "./refuse.ts";
 
 /** Maximum number of values in a request: each message of a batch, and each item of a list, is checked on its own. */
 const mostValues = 10_000;
 
+const tooManyBytes = {
+  status: 429,
+  message: "This user's open requests have too many bytes in total; wait for some to finish.",
+};
+
 /**
  * Reads the JSON in a request's body (`undefined` if its method has none), or returns why it is refused. Reads at most
- * the limit.
+ * the limit, and what the user has room for.
  */
 export async function readBody(
   request: Request,
   maxBytes: number,
+  held: HeldBody,
 ): Promise<{ readonly body: unknown } | { readonly refusal: Refusal }> {
   if (request.method !== "POST") return { body: undefined };
   const chunks: Uint8Array[] = [];
@@ -23,6 +30,7 @@ export async function readBody(
     if (size > maxBytes) {
       return { refusal: { status: 413, message: `The request is larger than ${maxBytes} bytes, the server's limit.` } };
     }
+    if (!held.add(chunk.byteLength)) return { refusal: tooManyBytes };
     chunks.push(chunk);
   }
   try {

@@ -1,10 +1,25 @@
+const comment = new TextEncoder().encode(":\n\n");
+
+/** Options of `watchResponse`. */
+export interface WatchOptions {
+  /** Called once when the body was sent or cancelled, or the client has gone. */
+  readonly onOver: () => void;
+  /** Milliseconds after which a stream of events that is silent gets a comment. Default: never. */
+  readonly heartbeatMs?: number;
+}
+
 /**
- * Returns the same response, and calls `onOver` once when its body was sent or cancelled, or its client has gone.
+ * Returns the same response, but reports when it is over, and keeps a silent stream of events alive: proxies, and
+ * `fetch` in Node, give up on a connection that carries nothing for a while.
  *
  * @param request - its signal is aborted when its client has gone. Kept alive, because a garbage-collected request
  * aborts no signal.
  */
-export function watchResponse(response: Response, request: Request, onOver: () => void): Response {
+export function watchResponse(
+  response: Response,
+  request: Request,
+  { onOver, heartbeatMs = Infinity }: WatchOptions,
+): Response {
   if (response.body === null) {
     onOver();
     return response;
@@ -12,9 +27,11 @@ export function watchResponse(response: Response, request: Request, onOver: () =
   const sent: ReadableStream<Uint8Array> = response.body;
   const reader = sent.getReader();
   let isOver = false;
+  let heart: NodeJS.Timeout | undefined;
   const over = (): void => {
     if (isOver) return;
     isOver = true;
+    clearInterval(heart);
     request.signal.removeEventListener("abort", leave);
     onOver();
   };
@@ -24,7 +41,15 @@ export function watchResponse(response: Response, request: Request, onOver: () =
   };
   request.signal.addEventListener("abort", leave);
   if (request.signal.aborted) leave();
+  const isEvents = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (!isEvents || isOver || heartbeatMs === Infinity) return;
+      heart = setInterval(() => {
+        // Only while the client reads. The SDK writes whole events, so a comment splits none.
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(comment);
+      }, heartbeatMs);
+    },
     async pull(controller) {
       try {
         const { done, value } = await reader.read();

@@ -14,24 +14,10 @@ import {
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import type { CallToolResult, ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
-import * as z from "zod";
-import type { McpServerOptions } from "../mcp-server-options.ts";
+import type * as z from "zod";
+import { defaultHeartbeatMs, type McpServerOptions } from "../mcp-server-options.ts";
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
-const resultSchema = z.object({
-  exitCode: z.int().describe("0: success; 124: timed out; otherwise the program's own exit code."),
-  output: z.string().describe("Standard output and standard error in order of arrival."),
-  truncated: z.boolean().describe("The output was too long; its middle is left out."),
-  timedOut: z.boolean().describe("The code was killed at its time limit."),
-  stateLost: z.boolean().describe("The session had to be restarted: variables of earlier calls are gone."),
-  durationMs: z.number().describe("How long the code ran, in milliseconds."),
-  network: z
-    .array(z.object({ protocol: z.string(), host: z.string(), port: z.int(), reason: z.string().optional() }))
-    .optional()
-    .describe("Requests that the network policy refused while the code ran, at most 50."),
-  images: z.int().describe("The number of images that come with this result."),
-});
 
 /** Options of `addRunCode`. */
 export interface RunCodeOptions extends McpServerOptions {
@@ -49,13 +35,12 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: R
     {
       title: "Run code",
       ...offered,
-      outputSchema: resultSchema,
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     },
     async (block, extra) => {
       const approve = options.approver(extra);
       const functions = options.functions().map((each) => ({ ...each, approve }));
-      const result = await run(executor, { block, functions }, extra);
+      const result = await run(executor, { block, functions, heartbeatMs: options.heartbeatMs }, extra);
       // The languages are exact once the executor has started.
       const now = offer(executor, options.functions());
       if (now.description !== offered.description) {
@@ -76,24 +61,40 @@ function offer(
   return { description: describeCodeExecutor(executor, languages, functions), inputSchema: codeBlockSchema(languages) };
 }
 
-function run(
+interface Run {
+  readonly block: CodeBlock;
+  readonly functions: readonly HostFunction[];
+  readonly heartbeatMs: number | undefined;
+}
+
+async function run(
   executor: CodeExecutor,
-  { block, functions }: { readonly block: CodeBlock; readonly functions: readonly HostFunction[] },
+  { block, functions, heartbeatMs = defaultHeartbeatMs }: Run,
   { signal, _meta, sendNotification }: Extra,
 ): Promise<CodeResult> {
   const progressToken = _meta?.progressToken;
   const options = { signal, ...(functions.length > 0 && { functions }) };
   if (progressToken === undefined) return executor.executeCodeBlocks([block], options);
   let progress = 0;
-  return executeWithProgress(executor, [block], {
-    ...options,
-    onProgress(message) {
-      progress += 1;
-      const params = { progressToken, progress, message };
-      // Ignore a client that has disconnected; its request's signal aborts.
-      sendNotification({ method: "notifications/progress", params }).catch(() => {});
-    },
-  });
+  const report = (message: string): void => {
+    progress += 1;
+    const params = { progressToken, progress, message };
+    // Ignore a client that has disconnected; its request's signal aborts.
+    sendNotification({ method: "notifications/progress", params }).catch(() => {});
+  };
+  const startedAt = performance.now();
+  const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
+  // Also while the executor starts, which may pull an image.
+  const heart = setInterval(() => report(`Still running, after ${seconds()} s.`), heartbeatMs);
+  const onProgress = (text: string): void => {
+    heart.refresh();
+    report(text);
+  };
+  try {
+    return await executeWithProgress(executor, [block], { ...options, onProgress });
+  } finally {
+    clearInterval(heart);
+  }
 }
 
 function toToolResult(result: CodeResult, options: McpServerOptions): CallToolResult {
@@ -101,20 +102,13 @@ function toToolResult(result: CodeResult, options: McpServerOptions): CallToolRe
   const displays = result.displays.map((display) => ({ ...display, files: [] }));
   const { text, output, truncated, images } = codeResultForModel({ ...result, displays }, 1, options);
   const { exitCode, timedOut, stateLost, durationMs } = result;
-  const structuredContent = {
-    exitCode,
-    output,
-    truncated,
-    timedOut,
-    stateLost,
-    durationMs,
-    ...(result.network && { network: result.network.map(refusal) }),
-    images: images.length,
-  };
-  return {
-    content: [{ type: "text", text }, ...images.map(({ bytes, mediaType }) => imageContent(bytes, mediaType))],
-    structuredContent,
-  };
+  const content: CallToolResult["content"] = [{ type: "text", text }];
+  // Hosts that find structured content show nothing else to the model, so images would be lost.
+  if (images.length > 0) {
+    return { content: [...content, ...images.map(({ bytes, mediaType }) => imageContent(bytes, mediaType))] };
+  }
+  const network = result.network && { network: result.network.map(refusal) };
+  return { content, structuredContent: { exitCode, output, truncated, timedOut, stateLost, durationMs, ...network } };
 }
 
 function refusal({ protocol, host, port, reason }: NetworkDecision): Partial<NetworkDecision> {
