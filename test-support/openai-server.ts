@@ -32,7 +32,7 @@ export interface ScriptedAnswer {
   readonly chunkDelayMs?: number;
   /** The stream is written in pieces of this many bytes, regardless of boundaries. */
   readonly pieceBytes?: number;
-  /** The connection is cut after this many chunks. */
+  /** The connection is cut after this many chunks, or in the middle of a whole answer. */
   readonly dropAfterChunks?: number;
   /** After this many chunks an error event is sent instead of the next one. */
   readonly errorAfterChunks?: number;
@@ -127,8 +127,12 @@ async function send(
     response.writeHead(200, { "content-type": "text/event-stream", ...answer.headers });
     await sendEvents(response, answer, signal);
   } else {
-    response.writeHead(200, { "content-type": "application/json", ...answer.headers });
-    response.end(answer.body ?? JSON.stringify(wholeAnswer(answer)));
+    const body = answer.body ?? JSON.stringify(wholeAnswer(answer));
+    const isCut = answer.dropAfterChunks !== undefined;
+    const length = isCut ? { "content-length": String(body.length + 1) } : {};
+    response.writeHead(200, { "content-type": "application/json", ...length, ...answer.headers });
+    if (isCut) response.write(body, () => response.destroy());
+    else response.end(body);
   }
 }
 

@@ -108,7 +108,7 @@ describe("options in JavaScript", () => {
     [
       "tool",
       () => call(tool, { name: "x", description: "y", parameters: {}, execute() {} }),
-      "It must be a zod schema.",
+      "It must be a schema of zod 4",
     ],
     ["tool", () => call(tool), "the options are missing"],
     ["textMessage", () => call(textMessage, { source: "a" }), '"content" is missing. It must be a string.'],

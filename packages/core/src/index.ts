@@ -27,6 +27,7 @@ export {
   type ModelOutput,
   type ModelOutputLimits,
   shortenCodeResult,
+  shortenMiddle,
 } from "./execution/code-result-for-model.ts";
 export { describeCodeExecutor } from "./execution/describe-code-executor.ts";
 export { describeCodeResult } from "./execution/describe-code-result.ts";

@@ -32,6 +32,7 @@ export class Answer {
     return {
       content: hasCalls ? this.#toolCalls : this.#text,
       ...(thought !== "" && { thought }),
+      ...(hasCalls && this.#reasoning.trim() !== "" && { reasoning: this.#reasoning }),
       usage: { promptTokens: usage.inputTokens ?? 0, completionTokens: usage.outputTokens ?? 0 },
       finishReason: reason === "other" ? "unknown" : reason,
     };

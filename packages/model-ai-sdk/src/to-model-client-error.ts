@@ -38,6 +38,8 @@ function failedCall(model: string, error: APICallError): ModelClientError {
     });
   }
   if (isMalformed(error.cause)) return malformed(model, error.cause);
+  // The service had agreed; the connection broke before the answer was complete.
+  if (status < 400) return dropped(model, error.cause ?? error);
   if (status === 401 || status === 403) {
     // Leaves out the service's text: some services repeat the key in it.
     return new ModelClientError(`${model} refused the API key (HTTP ${status})`, {

@@ -91,6 +91,48 @@ describe("messages", () => {
     ]);
   });
 
+  it("say who speaks if there are several, and never are empty or end with the model", async () => {
+    const { body } = await bothWays({ text: "ok" }, [
+      { role: "system", content: "" },
+      { role: "user", content: "Where do they live?", source: "user" },
+      { role: "user", content: "In Oslo.", source: "adam" },
+      { role: "user", content: "", source: "sam" },
+      { role: "assistant", content: "", source: "rob" },
+      { role: "user", content: "I told myself to wait.", source: "rob" },
+      { role: "user", content: [{ type: "text", text: " " }] },
+      { role: "assistant", content: "Adam lives in Oslo.", source: "rob" },
+    ]);
+    expect(body["messages"]).toEqual([
+      { role: "user", content: "Where do they live?" },
+      { role: "user", content: "adam said:\nIn Oslo." },
+      { role: "user", content: "sam said nothing." },
+      { role: "user", content: "I told myself to wait." },
+      { role: "user", content: "(nothing)" },
+      { role: "assistant", content: "Adam lives in Oslo." },
+      { role: "user", content: "Continue." },
+    ]);
+  });
+
+  it("carry reasoning next to tool calls back as reasoning, even from another process", async () => {
+    const toolCalls = [{ id: "c1", name: "add", arguments: "{}" }];
+    await using server = await startOpenAIServer([{ reasoning: "Hm.", text: "I add.", toolCalls }, { text: "ok" }]);
+    const {
+      usage: _,
+      finishReason: __,
+      ...answer
+    } = await clientOf(server).create([{ role: "user", content: "1+2?" }]);
+    expect(answer).toMatchObject({ thought: "Hm.\n\nI add.", reasoning: "Hm." });
+    await clientOf(server).create([
+      { role: "user", content: "1+2?" },
+      { role: "assistant", ...answer },
+      { role: "tool", content: [{ callId: "c1", name: "add", content: "", isError: false }] },
+    ]);
+    expect(server.requests[1]?.body.messages.slice(1)).toMatchObject([
+      { content: "I add.", reasoning_content: "Hm." },
+      { content: "(nothing)" },
+    ]);
+  });
+
   it("carry images", async () => {
     await using server = await startOpenAIServer([{ text: "a dot" }]);
     const image = imageFromBytes(Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10), "image/png");

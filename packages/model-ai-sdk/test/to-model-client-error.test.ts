@@ -66,6 +66,14 @@ describe("a failed call", () => {
     expectModelError(error, `cannot be reached at ${server.baseURL}/chat/completions`, "Check the base URL");
   });
 
+  it("whose connection breaks during the answer is not called a refusal", async () => {
+    const errors = await failures({ text: ["a", "b"], dropAfterChunks: 1, chunkDelayMs: 20 });
+    expect(errors).toHaveLength(2);
+    for (const error of errors) {
+      expectModelError(error, "broke off its answer", "Try again");
+    }
+  });
+
   it("in the middle of a stream is thrown after the chunks so far", async () => {
     for (const answer of [
       { text: ["a", "b", "c"], dropAfterChunks: 3, chunkDelayMs: 20 },

@@ -52,6 +52,7 @@ const message: z.ZodType<ModelMessage> = z.discriminatedUnion("role", [
     role: z.literal("assistant"),
     content: z.union([z.string(), z.array(toolCall)]),
     thought: z.string().exactOptional(),
+    reasoning: z.string().exactOptional(),
     source: z.string().exactOptional(),
   }),
   z.object({ role: z.literal("tool"), content: z.array(toolResult) }),
@@ -77,6 +78,7 @@ export const modelInfoSchema: z.ZodType<ModelInfo> = z.object({
 export const resultSchema: z.ZodType<CreateResult> = z.object({
   content: z.union([z.string(), z.array(toolCall)]),
   thought: z.string().exactOptional(),
+  reasoning: z.string().exactOptional(),
   usage: z.object({ promptTokens: z.number(), completionTokens: z.number() }),
   finishReason: z.enum(["stop", "length", "tool-calls", "content-filter", "error", "unknown"]),
 });

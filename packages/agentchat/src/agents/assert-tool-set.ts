@@ -1,10 +1,11 @@
 import { InvalidInputError, type ModelInfo } from "@fenced/core";
-import type { Tool } from "../tools/tool.ts";
+import { type Tool, toToolSchema } from "../tools/tool.ts";
 
 /**
  * Checks what an agent offers its model.
  *
- * @throws InvalidInputError if a tool name is invalid or used twice, or the model cannot call tools.
+ * @throws InvalidInputError if a tool name is invalid or used twice, a tool's parameters cannot be described, or the
+ * model cannot call tools.
  */
 export function assertToolSet(agentName: string, tools: readonly Tool[], modelInfo: ModelInfo): void {
   if (tools.length === 0) return;
@@ -20,4 +21,5 @@ export function assertToolSet(agentName: string, tools: readonly Tool[], modelIn
       remedy: "Give each a unique name of letters, digits, _ or -, at most 64 characters.",
     });
   }
+  for (const tool of tools) toToolSchema(tool);
 }

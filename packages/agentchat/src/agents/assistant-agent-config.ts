@@ -29,6 +29,7 @@ const configSchema = z.strictObject({
   modelClientStream: z.boolean().optional(),
   reflectOnToolUse: z.boolean().optional(),
   maxToolIterations: z.number().optional(),
+  maxToolResultCharacters: z.number().optional(),
   modelContext: componentModelSchema.optional(),
   outputSchema: jsonObjectSchema.optional(),
   toolCallSummaryFormat: z.string().optional(),

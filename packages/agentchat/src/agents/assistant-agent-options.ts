@@ -32,6 +32,8 @@ export interface AssistantAgentOptions {
   readonly reflectOnToolUse?: boolean | undefined;
   /** Maximum rounds of tool calls in one turn. Default: 1. */
   readonly maxToolIterations?: number | undefined;
+  /** Maximum characters of a tool's result for the model; a longer one keeps its head and tail. Default: 100,000. */
+  readonly maxToolResultCharacters?: number | undefined;
   /** Which messages the model sees. Do not share it between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
   /**
@@ -65,6 +67,7 @@ export const assistantAgentOptions: z.ZodType<AssistantAgentOptions> = optionsSc
   modelClientStream: z.boolean().exactOptional(),
   reflectOnToolUse: z.boolean().exactOptional(),
   maxToolIterations: wholeNumberOption({ from: 1 }).exactOptional(),
+  maxToolResultCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
   modelContext: contextOption.exactOptional(),
   outputSchema: objectOption<z.ZodType | JsonObject>([], "a zod schema or JSON Schema").exactOptional(),
   toolCallSummaryFormat: z.string().exactOptional(),

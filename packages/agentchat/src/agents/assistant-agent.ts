@@ -1,6 +1,7 @@
 import {
   type Component,
   type ComponentModel,
+  type CreateResult,
   type JsonObject,
   ModelClientError,
   type ModelMessage,
@@ -72,6 +73,7 @@ export class AssistantAgent extends BaseChatAgent {
     this.#settings = settings;
     this.#tools = [...settings.tools, ...settings.handoffs.map(handoffTool)];
     assertToolSet(this.name, this.#tools, settings.modelClient.modelInfo);
+    if (settings.outputSchema !== undefined) toJsonSchema(settings.outputSchema);
   }
 
   /** @throws ComponentError if a tool cannot be dumped. */
@@ -150,7 +152,8 @@ export class AssistantAgent extends BaseChatAgent {
 
   async *#callTools(turn: Turn, calls: readonly ToolCall[], answer: ModelAnswer): Items<readonly ToolResult[]> {
     const modelsUsage = answer.result.usage;
-    yield turn.record(toolCallRequestEvent({ source: this.name, content: calls, modelsUsage }));
+    const metadata = cutMetadata(answer.result);
+    yield turn.record(toolCallRequestEvent({ source: this.name, content: calls, modelsUsage, metadata }));
     const results = yield* this.#runTools(turn, calls);
     yield turn.record(toolCallExecutionEvent({ source: this.name, content: results }));
     await this.#settings.modelContext.addMessage({ role: "tool", content: results });
@@ -159,7 +162,12 @@ export class AssistantAgent extends BaseChatAgent {
 
   /** Runs the tools, and shows what the agents behind them say. */
   async *#runTools(turn: Turn, calls: readonly ToolCall[]): Items<readonly ToolResult[]> {
-    const running = executeToolCalls(calls, { tools: this.#tools, signal: turn.signal, agentName: this.name });
+    const running = executeToolCalls(calls, {
+      tools: this.#tools,
+      maxResultCharacters: this.#settings.maxToolResultCharacters,
+      signal: turn.signal,
+      agentName: this.name,
+    });
     let step = await running.next();
     for (; step.done !== true; step = await running.next()) {
       yield isPiece(step.value) ? step.value : turn.record(step.value);
@@ -169,9 +177,15 @@ export class AssistantAgent extends BaseChatAgent {
 
   #finalMessage({ messageId, result }: ModelAnswer): ChatMessage {
     const text = typeof result.content === "string" ? result.content : "";
-    const common = { id: messageId, source: this.name, modelsUsage: result.usage };
+    const common = {
+      id: messageId,
+      source: this.name,
+      modelsUsage: result.usage,
+      metadata: cutMetadata(result),
+    };
     const { outputSchema } = this.#settings;
     if (outputSchema === undefined) return textMessage({ ...common, content: text });
+    if (isCut(result)) throw cutData(this.name, result.finishReason);
     return structuredMessage({ ...common, content: parseStructuredAnswer(text, outputSchema) });
   }
 
@@ -192,6 +206,7 @@ function completeSettings(options: AssistantAgentOptions) {
     modelClientStream: options.modelClientStream ?? false,
     reflectOnToolUse: options.reflectOnToolUse ?? options.outputSchema !== undefined,
     maxToolIterations: options.maxToolIterations ?? 1,
+    maxToolResultCharacters: options.maxToolResultCharacters ?? 100_000,
     modelContext: options.modelContext ?? new UnboundedChatCompletionContext(),
     outputSchema: options.outputSchema,
     toolCallSummaryFormat: options.toolCallSummaryFormat ?? "{result}",
@@ -200,6 +215,22 @@ function completeSettings(options: AssistantAgentOptions) {
 
 function toolCallsOf({ result }: ModelAnswer): readonly ToolCall[] {
   return typeof result.content === "string" ? [] : result.content;
+}
+
+/** Whether the service stopped the model in the middle of its answer. */
+function isCut({ finishReason }: CreateResult): boolean {
+  return finishReason === "length" || finishReason === "content-filter" || finishReason === "error";
+}
+
+/** Tells programs that an answer is not whole. */
+function cutMetadata(result: CreateResult): Record<string, string> {
+  return isCut(result) ? { finishReason: result.finishReason } : {};
+}
+
+function cutData(name: string, finishReason: string): ModelClientError {
+  return new ModelClientError(`The answer of agent "${name}" is not whole: the model was stopped (${finishReason})`, {
+    remedy: "Raise maxOutputTokens, or make the schema simpler.",
+  });
 }
 
 function unexpectedToolCalls(name: string): ModelClientError {

@@ -47,8 +47,14 @@ export class Turn {
   }
 
   /** The model's answer as it should be remembered. */
-  memoryOf({ content, thought }: CreateResult): ModelMessage {
-    return { role: "assistant", content, source: this.source, ...(thought === undefined ? {} : { thought }) };
+  memoryOf({ content, thought, reasoning }: CreateResult): ModelMessage {
+    return {
+      role: "assistant",
+      content,
+      source: this.source,
+      ...(thought !== undefined && { thought }),
+      ...(reasoning !== undefined && { reasoning }),
+    };
   }
 
   /** The response that ends the turn. */

@@ -2,6 +2,7 @@ import {
   type ChatCompletionClient,
   type CreateOptions,
   type CreateResult,
+  type FinishReason,
   ModelClientError,
   type ModelMessage,
 } from "@fenced/core";
@@ -43,8 +44,29 @@ export async function* callModel(
   signal?.throwIfAborted();
   const seen = modelInfo.vision ? messages : replaceImages(messages);
   const call = { modelInfo, messages: seen, stream, request };
-  return yield* watchModelCall(call, (onChunk) => ask(seen, options, onChunk));
+  const answer = yield* watchModelCall(call, (onChunk) => ask(seen, options, onChunk));
+  assertAnswered(answer.result, modelInfo.family);
+  return answer;
 }
+
+/** @throws ModelClientError if the model was stopped before it said anything: an empty answer would look like its own. */
+function assertAnswered({ content, finishReason }: CreateResult, family: string): void {
+  const isEmpty = typeof content === "string" ? content.trim() === "" : content.length === 0;
+  const stopped = stops[finishReason];
+  if (isEmpty && stopped !== undefined) throw new ModelClientError(`Model "${family}" ${stopped.problem}`, stopped);
+}
+
+const stops: Partial<Record<FinishReason, { readonly problem: string; readonly remedy: string }>> = {
+  "content-filter": {
+    problem: "gave no answer, because the service's content filter withheld it",
+    remedy: "Phrase the request differently, or change the service's filter.",
+  },
+  length: {
+    problem: "gave no answer before it reached its limit of tokens",
+    remedy: "Raise maxOutputTokens, shorten the conversation, or have the model think less.",
+  },
+  error: { problem: "gave no answer, because the service failed", remedy: "Try again." },
+};
 
 async function* ask(
   messages: readonly ModelMessage[],

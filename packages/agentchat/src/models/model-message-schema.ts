@@ -34,6 +34,7 @@ export const modelMessageSchema: z.ZodType<ModelMessage> = z.discriminatedUnion(
     role: z.literal("assistant"),
     content: z.union([z.string(), z.array(toolCallSchema)]),
     thought: z.string().exactOptional(),
+    reasoning: z.string().exactOptional(),
     source: z.string().exactOptional(),
   }),
   z.object({ role: z.literal("tool"), content: z.array(toolResultSchema) }),

@@ -1,4 +1,4 @@
-import { type JsonObject, parseJson, type ToolCall, type ToolResult } from "@fenced/core";
+import { type JsonObject, parseJson, shortenMiddle, type ToolCall, type ToolResult } from "@fenced/core";
 import * as z from "zod";
 import { abortable } from "../common/abortable.ts";
 import { emitting, type Emit } from "../common/emitting.ts";
@@ -14,6 +14,8 @@ const graceMs = 15_000;
 /** Options of `executeToolCalls`. */
 export interface ToolCallOptions {
   readonly tools: readonly Tool[];
+  /** Maximum characters of a result; a longer one keeps its head and tail. */
+  readonly maxResultCharacters: number;
   readonly signal: AbortSignal | undefined;
   /** The agent that makes the calls, for telemetry. */
   readonly agentName?: string;
@@ -37,7 +39,7 @@ export async function* executeToolCalls(
 
 async function executeToolCall(
   call: ToolCall,
-  { tools, signal, agentName }: ToolCallOptions,
+  { tools, maxResultCharacters, signal, agentName }: ToolCallOptions,
   emit: Emit<AgentMessage>,
 ): Promise<ToolResult> {
   const { id: callId, name } = call;
@@ -47,9 +49,9 @@ async function executeToolCall(
     const content = await watchTool({ call, tool: found, agentName }, async () =>
       outputToText(await execute(found, parseArguments(call, found), { signal, emit })),
     );
-    return { callId, name, content, isError: false };
+    return { callId, name, content: shortenMiddle(content, maxResultCharacters), isError: false };
   } catch (error) {
-    return { callId, name, content: messageOf(error), isError: true };
+    return { callId, name, content: shortenMiddle(messageOf(error), maxResultCharacters), isError: true };
   }
 }
 
@@ -97,10 +99,17 @@ function parseJsonObject(text: string): JsonObject {
   return checked.data;
 }
 
+/** @throws an error that the tool returned instead of throwing it. */
 function outputToText(output: unknown): string {
   if (typeof output === "string") return output;
-  const text: unknown = JSON.stringify(output);
+  if (output instanceof Error) throw output;
+  const text: unknown = JSON.stringify(output, errorAsText);
   return typeof text === "string" ? text : "";
+}
+
+/** An error has no fields that JSON shows. */
+function errorAsText(_: string, value: unknown): unknown {
+  return value instanceof Error ? `${value.name}: ${value.message}` : value;
 }
 
 /** The message of an error. Anything can be thrown, even values that cannot be converted to text. */

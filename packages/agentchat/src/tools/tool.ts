@@ -55,7 +55,9 @@ export interface ToolDefinition<Parameters extends z.ZodObject> {
 const toolDefinition = optionsSchema({
   name: z.string().min(1),
   description: z.string(),
-  parameters: z.instanceof(z.ZodType, { error: "must be a zod schema" }),
+  parameters: z.instanceof(z.ZodType, {
+    error: 'must be a schema of zod 4: import * as z from "zod" with zod 4 installed, or from "zod/v4"',
+  }),
   execute: callbackOption<ToolDefinition<z.ZodObject>["execute"]>(),
 });
 
@@ -95,7 +97,10 @@ export function toToolSchema({ name, description, parameters }: Tool): ToolSchem
  * required.
  */
 export function toJsonSchema(schema: z.ZodType | JsonObject, io: "input" | "output" = "output"): JsonObject {
-  if (!isZodType(schema)) return schema;
+  if (!isZodType(schema)) {
+    if (isForeign(schema)) throw foreignSchema();
+    return schema;
+  }
   try {
     const { $schema: _, ...jsonSchema } = toJsonObject(z.toJSONSchema(schema, { io }));
     return jsonSchema;
@@ -105,6 +110,17 @@ export function toJsonSchema(schema: z.ZodType | JsonObject, io: "input" | "outp
       cause: error,
     });
   }
+}
+
+/** Whether it is a library's schema, whose internals are not JSON Schema: of zod 3, zod/mini, valibot and others. */
+function isForeign(schema: object): boolean {
+  return "~standard" in schema || "_def" in schema || "_zod" in schema;
+}
+
+function foreignSchema(): InvalidInputError {
+  return new InvalidInputError("A schema is neither one of zod 4 nor JSON Schema", {
+    remedy: 'With zod 3, upgrade, or import from "zod/v4". Otherwise convert it to JSON Schema.',
+  });
 }
 
 /** Tells a zod schema from JSON Schema. */

@@ -3,6 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { InvalidInputError, ModelClientError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import * as mini from "zod/mini";
+import { z as zod3 } from "zod/v3";
 import {
   AssistantAgent,
   type AssistantAgentOptions,
@@ -33,6 +35,44 @@ function assistant(
 const hello = [textMessage({ source: "user", content: "hello" })];
 
 describe("AssistantAgent", () => {
+  it("refuses schemas that are neither of zod 4 nor JSON Schema", () => {
+    const withTool = (parameters: object): object => ({
+      tools: [{ name: "raw", description: "", parameters, execute: () => "" }],
+    });
+    const old = zod3.object({ a: zod3.number() });
+    for (const options of [withTool(old), withTool(mini.object({})), { outputSchema: old }]) {
+      expect(() => assistant([], options)).toThrow('import from "zod/v4"');
+    }
+  });
+
+  it.each([
+    ["content-filter", "content filter withheld it"],
+    ["length", "Raise maxOutputTokens"],
+  ] as const)("says why there is no answer: %s", async (finishReason, reason) => {
+    const { agent } = assistant([{ content: "", finishReason }]);
+    await expect(agent.onMessages(hello)).rejects.toThrow(reason);
+  });
+
+  it("tells programs that an answer was cut", async () => {
+    const { agent } = assistant([{ content: "Half an", finishReason: "length" }, "whole"]);
+    expect((await agent.onMessages(hello)).chatMessage.metadata).toEqual({ finishReason: "length" });
+    expect((await agent.onMessages(hello)).chatMessage.metadata).toEqual({});
+    const structured = assistant([{ content: '{"a":', finishReason: "length" }], { outputSchema: z.json() });
+    await expect(structured.agent.onMessages(hello)).rejects.toThrow("is not whole: the model was stopped (length)");
+  });
+
+  it("remembers which part of a thought is reasoning, also in its state", async () => {
+    const answer = { content: [call("add", { a: 1, b: 2 })], thought: "Hm.\n\nI add.", reasoning: "Hm." };
+    const first = assistant([answer, "3"], { tools: [add], maxToolIterations: 2 });
+    await first.agent.onMessages(hello);
+    const second = assistant(["yes"], { tools: [add] });
+    await second.agent.loadState(throughJson(await first.agent.saveState()));
+    await second.agent.onMessages(hello);
+    expect(second.modelClient.requests[0]?.messages).toContainEqual(
+      expect.objectContaining({ role: "assistant", thought: "Hm.\n\nI add.", reasoning: "Hm." }),
+    );
+  });
+
   it("answers with the model's text", async () => {
     const { agent, modelClient } = assistant(["hi"], { systemMessage: "Be kind." });
     const { chatMessage, innerMessages } = await agent.onMessages(hello);

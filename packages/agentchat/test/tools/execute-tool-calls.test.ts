@@ -6,8 +6,12 @@ import { type Tool, tool } from "../../src/index.ts";
 import { executeToolCalls as stream, type ToolCallOptions } from "../../src/tools/execute-tool-calls.ts";
 import { call } from "../support/scripted-model.ts";
 
-async function executeToolCalls(calls: readonly ToolCall[], options: ToolCallOptions): Promise<ToolResult[]> {
-  const items = stream(calls, options);
+async function executeToolCalls(
+  calls: readonly ToolCall[],
+  options: Omit<ToolCallOptions, "maxResultCharacters">,
+  maxResultCharacters: number = 1000,
+): Promise<ToolResult[]> {
+  const items = stream(calls, { ...options, maxResultCharacters });
   let step = await items.next();
   while (step.done !== true) step = await items.next();
   return step.value;
@@ -42,6 +46,23 @@ describe("executeToolCalls", () => {
     const calls = [call("silent"), call("text"), call("echo", { a: [1] })];
     const all = await executeToolCalls(calls, { tools: [silent, text, echo], signal: undefined });
     expect(all.map(({ content }) => content)).toEqual(["", "plain", '{"a":[1]}']);
+  });
+
+  it("limits what the model gets, and shows errors as errors", async () => {
+    const gives = (output: () => unknown): Tool => ({ ...echo, execute: output });
+    const signal = undefined;
+    const resultOf = async (output: () => unknown) =>
+      (await executeToolCalls([call("echo")], { tools: [gives(output)], signal }, 20))[0];
+    expect(await resultOf(() => "x".repeat(100_000))).toMatchObject({
+      isError: false,
+      content: "xxxxxxxxxx\n[... 99980 characters left out ...]\nxxxxxxxxxx",
+    });
+    const fails = (): never => {
+      throw new Error("y".repeat(100_000));
+    };
+    expect(await resultOf(fails)).toMatchObject({ isError: true, content: expect.stringContaining("left out") });
+    expect(await resultOf(() => new RangeError("too far"))).toMatchObject({ isError: true, content: "too far" });
+    expect(await resultOf(() => [new Error("no")])).toMatchObject({ isError: false, content: '["Error: no"]' });
   });
 
   it("ties each result to its call", async () => {

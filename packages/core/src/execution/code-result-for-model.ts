@@ -73,8 +73,8 @@ function imagesLeftOut(count: number): string {
     : `${count} images were created that are not shown here.`;
 }
 
-/** The head and tail of a text longer than `limit` characters, with a line between them that marks the cut. */
-function shortenMiddle(text: string, limit: number): string {
+/** Returns the head and tail of a text longer than `limit` characters, with a line between them that marks the cut. */
+export function shortenMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);
   // Drop half a surrogate pair at the cut.

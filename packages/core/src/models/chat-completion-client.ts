@@ -56,6 +56,8 @@ export interface CreateResult {
   readonly content: string | readonly ToolCall[];
   /** Its reasoning, or the text it wrote next to tool calls. */
   readonly thought?: string;
+  /** The part of `thought` next to tool calls that is reasoning, not text, if the client can tell. */
+  readonly reasoning?: string;
   /** Tokens used by this call; zeros if the service does not report them. */
   readonly usage: ModelUsage;
   readonly finishReason: FinishReason;

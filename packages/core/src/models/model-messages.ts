@@ -43,7 +43,7 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextContent | ImageContent)[];
-  /** The name of the agent or person who said it. */
+  /** The name of the agent or person who said it. Clients tell the model if several speak to it. */
   readonly source?: string;
 }
 
@@ -54,6 +54,8 @@ export interface AssistantMessage {
   readonly content: string | readonly ToolCall[];
   /** Its reasoning, or the text it wrote next to tool calls. */
   readonly thought?: string;
+  /** The part of `thought` next to tool calls that is reasoning, not text. Some services demand it back. */
+  readonly reasoning?: string;
   /** The name of the agent that the model speaks for. */
   readonly source?: string;
 }

@@ -27,6 +27,7 @@ const modelMessage = z.preprocess(
       role: z.literal("assistant"),
       content: z.union([z.string(), toolCalls]),
       thought: z.string().exactOptional(),
+      reasoning: z.string().exactOptional(),
       source: z.string().exactOptional(),
       // Callers pass a model's response on as `{ role: "assistant", ...result }`.
       usage: z.unknown().optional(),
