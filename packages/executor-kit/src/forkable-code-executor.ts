@@ -106,12 +106,13 @@ export abstract class ForkableCodeExecutor<
   /**
    * Makes a session stateful; call this right after it has been opened.
    *
-   * @param places - `outputDir`: where rich outputs are saved; `bound`: a directory of this host that the code can change.
+   * @param places - `outputDir`: where rich outputs are saved; `bound`: directories of this host that the code can
+   *   change.
    * @throws BackendUnavailableError if Python does not start there; the session is then closed.
    */
   protected makeStateful(
     session: SupervisedSession,
-    places: { readonly outputDir: string | undefined; readonly bound: string | undefined },
+    places: { readonly outputDir: string | undefined; readonly bound: string | readonly string[] | undefined },
     signal: AbortSignal,
   ): Promise<StatefulSession> {
     const { functionsModule } = this;

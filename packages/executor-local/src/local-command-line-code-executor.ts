@@ -109,7 +109,8 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
 
   async #supervised(session: HostSession | SandboxSession, signal: AbortSignal): Promise<BackendSession> {
     const { stateful = false, outputDir } = this.#options;
-    return stateful ? this.makeStateful(session, { outputDir, bound: session.workspacePath }, signal) : session;
+    const bound = [session.workspacePath, ...this.#shared.writable];
+    return stateful ? this.makeStateful(session, { outputDir, bound }, signal) : session;
   }
 }
 

@@ -148,6 +148,23 @@ except OSError as error: print(made < 10_000, error.strerror)`;
     expect([exitCode, stdout]).toEqual([0, "51 No space left on device\nTrue No space left on device\n"]);
   });
 
+  it("loses no storage by renames that fail", async () => {
+    await using small = new WasmCodeExecutor({ storageBytes: mebibyte });
+    const code = `
+import os
+target = "t" * 255
+os.makedirs(target + "/inner")
+os.mkdir("source")
+failed = 0
+for _ in range(4_200):
+    try: os.rename("source", target)
+    except OSError: failed += 1
+open("large", "wb").write(b"x" * 500_000)
+print(failed)`;
+    const { output } = await small.executeCodeBlocks([{ language: "python", code }]);
+    expect(output).toBe("4200\n");
+  });
+
   it("cannot give files an invalid time, and lists a large directory completely", async () => {
     const code = `
 import os

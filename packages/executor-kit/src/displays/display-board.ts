@@ -55,11 +55,14 @@ export class DisplayBoard {
   /**
    * @param outputDir - where to save; created if missing. Default: a temporary directory, created when there is
    * something to save.
-   * @param bound - a directory of this host that otherwise isolated code can change.
+   * @param bound - directories of this host that otherwise isolated code can change.
    * @throws InvalidInputError if outputs would be saved where that code can change them.
    */
-  static async open(outputDir: string | undefined, bound: string | undefined): Promise<DisplayBoard> {
-    if (bound !== undefined) await assertApart(outputDir, bound);
+  static async open(
+    outputDir: string | undefined,
+    bound: string | readonly string[] | undefined,
+  ): Promise<DisplayBoard> {
+    for (const each of [bound ?? []].flat()) await assertApart(outputDir, each);
     const board = new DisplayBoard(outputDir);
     if (outputDir !== undefined) await board.#open();
     return board;

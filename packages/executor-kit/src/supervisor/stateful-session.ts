@@ -16,7 +16,7 @@ export interface StatefulOptions {
   /** Where displays are saved. Default: a temporary directory. */
   readonly outputDir: string | undefined;
   /** A directory of this host that the code can change. */
-  readonly bound: string | undefined;
+  readonly bound: string | readonly string[] | undefined;
   readonly functionsModule: string;
   /** True if the executor itself has functions. */
   readonly hasFunctions: boolean;

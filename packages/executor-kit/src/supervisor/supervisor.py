@@ -107,12 +107,15 @@ def end_waiting():
 
 
 def own_limits():
-    """This program's resource limits, which every block inherits; None if they cannot be read."""
-    try:
-        with open("/proc/self/limits", "rb") as file:
-            return file.read()
-    except OSError:
-        return None
+    """What every block inherits from this program: its limits, and how it is scheduled."""
+    found = []
+    for name in ("limits", "oom_score_adj"):
+        try:
+            with open("/proc/self/" + name, "rb") as file:
+                found.append(file.read())
+        except OSError:
+            pass
+    return found, os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0), os.sched_getaffinity(0)
 
 
 def take_frames():
@@ -241,7 +244,7 @@ def main():
         ending = blocks.sessions is not None and blocks.sessions.ends.keep_ending()
         if resetting and reset_step():
             if own_limits() != limits:
-                # A block has lowered them; nothing can raise them again, so the host needs another place.
+                # A block has changed them, and may not let them be changed back, so the host needs another place.
                 leave()
             resetting = False
             channel.send(channels.DONE, 0)

@@ -84,13 +84,16 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(result).toMatchObject({ stateLost: true, stdout: expect.stringMatching(/^kept\n[34567]\n$/) });
   });
 
-  it("loses the limits that a block sets on its first process when it is restarted", async () => {
+  it.each([
+    ["limits", "resource.prlimit(1, resource.RLIMIT_FSIZE, (5, 5))"],
+    ["priority", "os.setpriority(os.PRIO_PROCESS, 1, 19)"],
+  ])("loses the %s that a block gives its first process when it is restarted", async (_, change) => {
     await using executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" });
-    const code = "import resource; resource.prlimit(1, resource.RLIMIT_FSIZE, (5, 5))";
+    const code = `import os, resource; ${change}`;
     expect(await executor.executeCodeBlocks([{ language: "python", code }])).toMatchObject({ exitCode: 0 });
     await executor.restart();
-    const write = "printf '%s' 123456789 > written; cat written";
-    expect((await executor.executeCodeBlocks([{ language: "bash", code: write }])).output).toBe("123456789");
+    const write = "printf '%s' 123456789 > written; cat written; nice";
+    expect((await executor.executeCodeBlocks([{ language: "bash", code: write }])).output).toBe("1234567890\n");
   });
 
   it("leaves no process behind when it is stopped while a program ignores signals", async () => {

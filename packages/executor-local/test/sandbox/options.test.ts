@@ -146,6 +146,13 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(await readdir(victim)).toEqual([]);
   });
 
+  it("does not save rich outputs where code can replace them", async () => {
+    const directory = await temporaryDirectory();
+    const outputDir = path.join(directory, "shown");
+    await using executor = sandboxed({ writable: [directory], stateful: true, outputDir });
+    await expect(executor.start()).rejects.toThrow(/outputDir .* is in or leads through .*, which the code can change/);
+  });
+
   it("resolves relative shared paths when it is created", async () => {
     const directory = await temporaryDirectory();
     await writeFile(path.join(directory, "file"), "shared");

@@ -128,12 +128,12 @@ export class Tree {
     if (source.node.kind === "directory" && heightOf(source.node) + partsOf(to).length > deepest) {
       throw new StorageError("ENAMETOOLONG");
     }
-    this.#storage.take(name.length);
-    const replaced = parent.entries.get(name);
-    if (replaced) {
+    // Before anything is taken, because it may be refused.
+    if (parent.entries.has(name)) {
       if (source.node.kind === "directory") this.removeDirectory(to);
       else this.unlink(to);
     }
+    this.#storage.take(name.length);
     source.parent.entries.delete(source.name);
     parent.entries.set(name, source.node);
     this.#storage.give(source.name.length);
