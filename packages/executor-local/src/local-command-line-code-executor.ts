@@ -108,8 +108,8 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   async #supervised(session: HostSession | SandboxSession, signal: AbortSignal): Promise<BackendSession> {
-    const { stateful = false, outputDir } = this.#options;
-    const bound = [session.workspacePath, ...this.#shared.writable];
+    const { stateful = false, outputDir, writable = [] } = this.#options;
+    const bound = [session.workspacePath, ...writable];
     return stateful ? this.makeStateful(session, { outputDir, bound }, signal) : session;
   }
 }
