@@ -6,7 +6,7 @@ import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { ExecutorPool } from "@fenced/pool";
 
 const pool = new ExecutorPool({
-  create: ({ onSessionLost }) => new LocalCommandLineCodeExecutor({ onSessionLost }), // in production: a container
+  create: () => new LocalCommandLineCodeExecutor(), // in production: a container
   warmUp: ({ files }) => files.write("price.txt", "7"),
   min: 2, // kept ready for the next callers
   max: 4,

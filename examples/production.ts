@@ -68,6 +68,7 @@ for await (const event of readEventStream(
   if ("content" in event) texts.push(String(event.content));
 }
 assert.equal(texts.at(-1), "approved\n");
+assert.match(await (await fetch(`${url}/health`)).text(), /"chats":0/);
 await assert.rejects(run("a-secret", 7 as never), InvalidInputError);
 
 // SIGTERM while a program is running: the service ends it and exits.

@@ -5,7 +5,7 @@ import { type CodeBlock, type CodeExecutor, InvalidInputError } from "@fenced/co
 import { eventStreamResponse, fileResponse, httpStatus, toJson } from "@fenced/core/web";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { ExecutorPool, ExecutorSessions, type PoolExecutorContext } from "@fenced/pool";
+import { ExecutorPool, ExecutorSessions } from "@fenced/pool";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -20,10 +20,9 @@ const small = bodyLimit({
 const limits = { timeoutMs: 60_000, totalTimeoutMs: 300_000, maxOutputBytes: 262_144 };
 
 /** One executor per user: a container or, without an image and only for development, processes on this machine. */
-function create({ onSessionLost }: PoolExecutorContext): CodeExecutor {
-  if (image === undefined) return new LocalCommandLineCodeExecutor({ ...limits, onSessionLost });
-  const memoryBytes = 268_435_456;
-  return new DockerCommandLineCodeExecutor({ ...limits, image, network: "none", memoryBytes, onSessionLost });
+function create(): CodeExecutor {
+  if (image === undefined) return new LocalCommandLineCodeExecutor(limits);
+  return new DockerCommandLineCodeExecutor({ ...limits, image, network: "none", memoryBytes: 268_435_456 });
 }
 
 /** Keeps two executors started for the next users. */
@@ -38,8 +37,8 @@ const sessions = new ExecutorSessions({
 
 /** Users by token: put your own sign-in here. TOKENS is "secret-1=ann,secret-2=bob". */
 const tokens = new Map((process.env["TOKENS"] ?? "").split(",").map((pair) => pair.split("=") as [string, string]));
-/** Users can only answer for their own code. */
-const approvals = new Map<string, PendingApprovals>();
+/** The chats in progress, and whose they are: users can only answer for their own code. */
+const chats = new Map<PendingApprovals, string>();
 const app = new Hono<{ Variables: { user: string } }>();
 
 const log = {
@@ -53,7 +52,9 @@ app.onError((error, context) => {
   return context.json(toJson(error), httpStatus(error));
 });
 
-app.get("/health", (context) => context.json({ ...sessions.counts, ready: pool.counts.ready }));
+app.get("/health", (context) => {
+  return context.json({ ...sessions.counts, ready: pool.counts.ready, chats: chats.size });
+});
 
 app.use(async (context, next) => {
   const user = tokens.get(context.req.header("authorization")?.replace(/^Bearer /, "") ?? "");
@@ -70,18 +71,27 @@ app.post("/runs", small, async (context) => {
 
 // Runs the code in a text, such as a model's answer, once the user has approved it.
 app.post("/chats", small, async (context) => {
-  const { user } = context.var;
-  const pendingApprovals = approvals.get(user) ?? new PendingApprovals({ timeoutMs: 300_000 });
-  approvals.set(user, pendingApprovals);
-  const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: sessions.executor(user), pendingApprovals });
   const task = await context.req.text();
-  return eventStreamResponse((signal) => agent.runStream({ task, signal }), log);
+  return eventStreamResponse((signal) => chat(context.var.user, task, signal), log);
 });
 
+async function* chat(user: string, task: string, signal: AbortSignal) {
+  const pendingApprovals = new PendingApprovals({ timeoutMs: 300_000 });
+  const agent = new CodeExecutorAgent({ name: "runner", codeExecutor: sessions.executor(user), pendingApprovals });
+  chats.set(pendingApprovals, user);
+  try {
+    yield* agent.runStream({ task, signal });
+  } finally {
+    chats.delete(pendingApprovals);
+  }
+}
+
 app.post("/approvals/:id", small, async (context) => {
-  const pending = approvals.get(context.var.user);
-  if (!pending) throw new InvalidInputError("No code is waiting for approval", { remedy: "Start a chat first." });
-  pending.answer(context.req.param("id"), await context.req.json());
+  const id = context.req.param("id");
+  const waits = ({ pending }: PendingApprovals) => pending.some((request) => request.id === id);
+  const [asked] = [...chats].find(([each, user]) => user === context.var.user && waits(each)) ?? [];
+  if (!asked) throw new InvalidInputError("No code is waiting for this approval", { remedy: "Start a chat first." });
+  asked.answer(id, await context.req.json());
   return context.body(null, 204);
 });
 

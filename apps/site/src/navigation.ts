@@ -74,6 +74,7 @@ const sections: readonly Section[] = [
       "docs/production.md",
       ["packages/pool/README.md", "Sessions and pools"],
       ["docs/capacity.md", "Capacity of a machine"],
+      "docs/compositions.md",
       "docs/telemetry.md",
       "docs/performance.md",
       "docs/packages.md",

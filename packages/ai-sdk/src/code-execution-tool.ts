@@ -5,9 +5,11 @@ import {
   type CodeExecutor,
   describeCodeExecutor,
   InvalidInputError,
+  knownCapabilities,
 } from "@fenced/core";
 import { checkOptions, codeExecutorOption, optionsSchema } from "@fenced/core/options";
-import type { Tool, ToolResultPart } from "ai";
+import { jsonSchema, type Schema, type Tool, type ToolResultPart } from "ai";
+import * as z from "zod";
 import type { CodeExecutionOutput } from "./code-execution-output.ts";
 import { toolOptions, type CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
 import { codeModeFunctions } from "./code-mode.ts";
@@ -24,7 +26,8 @@ const argumentsSchema = optionsSchema({ executor: codeExecutorOption, ...toolOpt
  * tool's result.
  *
  * The tool's description and languages reflect the executor's capabilities when they are read: exact once it has
- * started, before that what it is designed for.
+ * started, before that what it is designed for. An executor of `ExecutorSessions` knows nothing before: it is started
+ * when a model is first told about the tool, unless you name `languages`.
  *
  * @param executor - where the code runs. The first call starts it; you stop it.
  * @throws InvalidInputError if an option is unknown or wrong, the executor runs none of the wanted languages, or code
@@ -44,16 +47,18 @@ export function codeExecutionTool(
   options: CodeExecutionToolOptions = {},
 ): Tool<CodeBlock, CodeExecutionOutput> {
   const checked = checkOptions(argumentsSchema, { ...options, executor }, "codeExecutionTool");
-  const languages = (): string[] => offeredLanguages(executor, checked.languages);
+  const languages = (): string[] | undefined => offeredLanguages(executor, checked.languages);
   languages();
   const functions = codeModeFunctions(executor, checked);
   const { description, needsApproval, imagesToModel = true } = checked;
+  const describe = (): string => description ?? describeCodeExecutor(executor, languages(), functions);
   return {
     get description() {
-      return description ?? describeCodeExecutor(executor, languages(), functions);
+      return describe();
     },
     get inputSchema() {
-      return codeBlockSchema(languages());
+      const known = languages();
+      return known ? codeBlockSchema(known) : schemaOnceStarted(executor, languages, describe);
     },
     ...(needsApproval === undefined ? {} : { needsApproval }),
     execute: (block, { abortSignal, ...callOptions }) =>
@@ -63,19 +68,50 @@ export function codeExecutionTool(
 }
 
 /**
- * The languages to offer to a model: the executor's, limited to `wanted`.
+ * The languages to offer to a model: the executor's, limited to `wanted`; `undefined` if they are known only once it has
+ * started.
  *
  * @throws InvalidInputError if the executor runs none of the wanted languages.
  */
-function offeredLanguages({ capabilities }: CodeExecutor, wanted: readonly string[] | undefined): string[] {
-  const available = capabilities.languages.map(canonicalLanguage);
+function offeredLanguages(executor: CodeExecutor, wanted: readonly string[] | undefined): string[] | undefined {
+  const available = knownCapabilities(executor)?.languages.map(canonicalLanguage);
   if (wanted === undefined) return available;
+  if (available === undefined) return [...new Set(wanted.map(canonicalLanguage))];
   const names = new Set(wanted.map(canonicalLanguage));
   const offered = available.filter((language) => names.has(language));
   if (offered.length > 0) return offered;
   throw new InvalidInputError(`The executor runs none of the languages ${wanted.join(", ")}`, {
     remedy: `Offer languages that it runs: ${available.join(", ")}.`,
   });
+}
+
+/**
+ * A schema for which the AI SDK waits before it calls the model: it starts the executor, and then lists the languages
+ * and describes the executor, which the tool's own description could not do yet. If it does not start, the tool stays
+ * general: a chat that needs no code must not fail, and a call says what is wrong.
+ */
+function schemaOnceStarted(
+  executor: CodeExecutor,
+  languages: () => readonly string[] | undefined,
+  describe: () => string,
+): Schema<CodeBlock> {
+  const general = codeBlockSchema();
+  return jsonSchema(
+    async () => {
+      await executor.start().catch(() => {});
+      const { $schema: _, ...started } = z.toJSONSchema(codeBlockSchema(languages()), {
+        io: "input",
+        target: "draft-7",
+      });
+      return { ...started, description: describe() };
+    },
+    {
+      validate: (value) => {
+        const { success, data, error } = general.safeParse(value);
+        return success ? { success, value: data } : { success, error };
+      },
+    },
+  );
 }
 
 /** Converts a result for the model: its text, followed by the images if the model should see them. */

@@ -6,6 +6,7 @@ import {
   type HostFunction,
   hostFunctionsFrom,
   InvalidInputError,
+  knownCapabilities,
 } from "@fenced/core";
 import type { WaitingCall } from "./code-execution-output.ts";
 import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
@@ -16,7 +17,7 @@ import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts"
  * @throws InvalidInputError if code in this executor cannot call one of them.
  */
 export function codeModeFunctions(
-  { capabilities }: CodeExecutor,
+  executor: CodeExecutor,
   { tools = {}, approveHostCall }: CodeExecutionToolOptions,
 ): HostFunction[] {
   const functions = hostFunctionsFrom(tools);
@@ -30,8 +31,8 @@ export function codeModeFunctions(
       },
     );
   }
-  // The languages may only be known once the executor has started; it then rejects the call itself.
-  if (functions.length > 0 && capabilities.languages.length > 0 && capabilities.hostFunctions.length === 0) {
+  // An executor that only knows once it has started rejects the call itself.
+  if (functions.length > 0 && knownCapabilities(executor)?.hostFunctions.length === 0) {
     throw new InvalidInputError("`tools` cannot be offered: code in this executor cannot call host functions", {
       remedy: "Leave them out, or use an executor whose `capabilities.hostFunctions` is not empty.",
     });

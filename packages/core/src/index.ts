@@ -44,6 +44,7 @@ export type {
   RunningProcess,
   WritableProcess,
 } from "./execution/executor-processes.ts";
+export { capabilitiesUnknown, knownCapabilities } from "./execution/known-capabilities.ts";
 export {
   type BlockResultFields,
   type CodeResultFields,

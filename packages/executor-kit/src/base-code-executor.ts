@@ -68,7 +68,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   readonly #functions: ExecutorFunctions;
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
-  readonly #onSessionLost: ((reason: string) => void) | undefined;
+  readonly #lossListeners = new Set<(reason: string) => unknown>();
   /** The host functions of calls whose blocks are running. */
   readonly #inUse = new Set<HostChoice>();
   /** The session was lost since the last result. */
@@ -99,7 +99,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
-    this.#onSessionLost = checked.onSessionLost;
+    if (checked.onSessionLost) this.#lossListeners.add(checked.onSessionLost);
   }
 
   /**
@@ -196,11 +196,20 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
    */
   protected sessionLost(reason: string, { reported = false }: { readonly reported?: boolean } = {}): void {
     if (!reported) this.#lost = true;
-    try {
-      // An error in the application's callback must not end a run or this process.
-      const returned: unknown = this.#onSessionLost?.(reason);
-      if (returned instanceof Promise) returned.catch(() => {});
-    } catch {}
+    for (const listener of this.#lossListeners) {
+      try {
+        // An error in the application's callback must not end a run or this process.
+        const returned = listener(reason);
+        if (returned instanceof Promise) returned.catch(() => {});
+      } catch {}
+    }
+  }
+
+  onSessionLost(listener: (reason: string) => void): () => void {
+    // The same function may be given twice.
+    const own = (reason: string): void => listener(reason);
+    this.#lossListeners.add(own);
+    return () => void this.#lossListeners.delete(own);
   }
 
   start(options: StartOptions = {}): Promise<void> {

@@ -1,4 +1,4 @@
-import { type CodeExecutor, InvalidInputError } from "@fenced/core";
+import { type CodeExecutor, InvalidInputError, knownCapabilities } from "@fenced/core";
 import { checkOptions, codeExecutorOption, optionsSchema } from "@fenced/core/options";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -49,7 +49,7 @@ export class ExecutorServer extends McpServer {
     super({ name: "fenced", version: packageVersion() });
     this.#executor = executor;
     this.#options = options;
-    if (executor.capabilities.languages.length > 0 && (options.connect ?? []).length === 0) this.#addTools();
+    if (knowsLanguages(executor) && (options.connect ?? []).length === 0) this.#addTools();
   }
 
   /** Opens the connections to other servers, and serves the client. */
@@ -95,8 +95,7 @@ export class ExecutorServer extends McpServer {
 
   async #prepare(signal: AbortSignal): Promise<void> {
     const { connect: targets = [], approveCalls = "writes", connectTimeoutMs: timeoutMs = 30_000 } = this.#options;
-    const isUnknown = this.#executor.capabilities.languages.length === 0;
-    if (isUnknown) await this.#executor.start({ signal });
+    if (!knowsLanguages(this.#executor)) await this.#executor.start({ signal });
     if (targets.length > 0) {
       assertHostFunctions(this.#executor);
       this.#connected = await ConnectedServers.open(targets, { approveCalls, timeoutMs, signal });
@@ -117,6 +116,10 @@ export class ExecutorServer extends McpServer {
     addRestart(this, executor);
     this.#hasTools = true;
   }
+}
+
+function knowsLanguages(executor: CodeExecutor): boolean {
+  return (knownCapabilities(executor)?.languages ?? []).length > 0;
 }
 
 /** @throws InvalidInputError if code in this executor cannot call host functions. */

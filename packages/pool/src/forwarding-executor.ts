@@ -1,4 +1,5 @@
 import {
+  capabilitiesUnknown,
   type CodeBlock,
   type CodeExecutor,
   type CodeResult,
@@ -25,19 +26,13 @@ export interface ForwardingTarget {
   end(): Promise<void>;
   /** Calls `action` with the underlying executor, started. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** See `CodeExecutor.onSessionLost`. */
+  onSessionLost(listener: (reason: string) => void): () => void;
+  /** The underlying executor, once it has started; `undefined` before and after. */
+  readonly current: CodeExecutor | undefined;
   /** Names it at the start of a sentence: `A session of ExecutorSessions`. */
   readonly kind: string;
 }
-
-const notStarted: ExecutorCapabilities = {
-  languages: [],
-  stateful: false,
-  displays: false,
-  functions: [],
-  hostFunctions: [],
-  stdin: false,
-  isolation: "none",
-};
 
 /**
  * The executor that a session or a lease passes to agents and tools. Its `stop()` ends the session or lease, and with
@@ -45,16 +40,13 @@ const notStarted: ExecutorCapabilities = {
  */
 export class ForwardingExecutor implements CodeExecutor {
   readonly #target: ForwardingTarget;
-  #started: CodeExecutor | undefined;
 
-  /** @param started - the underlying executor, if it has already started. */
-  constructor(target: ForwardingTarget, started?: CodeExecutor) {
+  constructor(target: ForwardingTarget) {
     this.#target = target;
-    this.#started = started;
   }
 
   get capabilities(): ExecutorCapabilities {
-    return this.#started?.capabilities ?? notStarted;
+    return this.#known().capabilities;
   }
 
   get files(): WorkspaceFiles {
@@ -63,16 +55,17 @@ export class ForwardingExecutor implements CodeExecutor {
 
   /** Started programs do not count as running: the session may still become idle, which ends it and them. */
   get processes(): ExecutorProcesses | undefined {
-    const processes = this.#started?.processes;
-    return processes && new ForwardingProcesses(this.#target, processes.ports);
+    const { current } = this.#target;
+    // Before the start, only a program's start can tell whether there are any.
+    return current && !current.processes ? undefined : new ForwardingProcesses(this.#target);
   }
 
   get workspacePath(): string | undefined {
-    return this.#started?.workspacePath;
+    return this.#target.current?.workspacePath;
   }
 
   async start({ signal }: StartOptions = {}): Promise<void> {
-    this.#started = await this.#target.use((executor) => Promise.resolve(executor), signal);
+    await this.#target.use(async () => {}, signal);
   }
 
   async stop(): Promise<void> {
@@ -92,7 +85,11 @@ export class ForwardingExecutor implements CodeExecutor {
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {
-    return this.#started?.formatFunctionsForPrompt(template, options) ?? "";
+    return this.#known().formatFunctionsForPrompt(template, options);
+  }
+
+  onSessionLost(listener: (reason: string) => void): () => void {
+    return this.#target.onSessionLost(listener);
   }
 
   dumpComponent(): ComponentModel {
@@ -104,16 +101,24 @@ export class ForwardingExecutor implements CodeExecutor {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
+
+  #known(): CodeExecutor {
+    const { current, kind } = this.#target;
+    if (current) return current;
+    throw capabilitiesUnknown(kind);
+  }
 }
 
 /** Programs of the executor of a session or a lease. */
 class ForwardingProcesses implements ExecutorProcesses {
-  readonly ports: ReadonlyMap<number, number>;
   readonly #target: ForwardingTarget;
 
-  constructor(target: ForwardingTarget, ports: ReadonlyMap<number, number>) {
+  constructor(target: ForwardingTarget) {
     this.#target = target;
-    this.ports = ports;
+  }
+
+  get ports(): ReadonlyMap<number, number> {
+    return this.#target.current?.processes?.ports ?? new Map<number, number>();
   }
 
   start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;

@@ -138,6 +138,7 @@ export class AssistantAgent extends BaseChatAgent {
       outputSchema === undefined
         ? { messages, request: {} }
         : structuredRequest(messages, { jsonSchema: toJsonSchema(outputSchema), modelInfo: modelClient.modelInfo });
+    if (withTools) await Promise.all(this.#tools.map(async (tool) => tool.prepare?.({ signal: turn.signal })));
     const tools = withTools && this.#tools.length > 0 ? { tools: this.#tools.map(toToolSchema) } : {};
     const answer = yield* turn.askModel(asked.messages, {
       modelClient,

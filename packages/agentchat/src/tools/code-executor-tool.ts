@@ -8,6 +8,7 @@ import {
   describeCodeExecutor,
   codeResultForModel,
   type JsonObject,
+  knownCapabilities,
 } from "@fenced/core";
 import { checkOptions, codeExecutorOption, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
@@ -82,6 +83,13 @@ export class CodeExecutorTool implements Tool, AsyncDisposable {
 
   get description(): string {
     return this.#description ?? describeCodeExecutor(this.#codeExecutor);
+  }
+
+  /** Starts an executor that does not know before what it can do. */
+  async prepare({ signal }: SignalOptions): Promise<void> {
+    if (knownCapabilities(this.#codeExecutor)) return;
+    // A call says what is wrong; a model that needs no code must get its answer.
+    await this.#codeExecutor.start(signalOption(signal)).catch(() => {});
   }
 
   /** Runs the code and puts the result in words. */

@@ -15,6 +15,12 @@ export interface Tool {
   readonly parameters: z.ZodType | JsonObject;
 
   /**
+   * Called before a model is told about the tool, for a tool whose `description` depends on what has to start first.
+   * Must not throw: the model may not need the tool.
+   */
+  prepare?(options: SignalOptions): Promise<void>;
+
+  /**
    * Does the work. If it throws, the model gets the error as the result of the failed call.
    *
    * @returns text, or data that the model gets as JSON.

@@ -33,7 +33,11 @@ export interface FunctionPromptOptions {
  * console.log(result.exitCode, result.output); // 0 "42\n"
  */
 export interface CodeExecutor extends AsyncDisposable {
-  /** What this executor can do; accurate after `start()`. */
+  /**
+   * What this executor can do; accurate after `start()`. See `knownCapabilities` for executors that do not know yet.
+   *
+   * @throws InvalidInputError before the start of an executor that cannot know: one of `ExecutorSessions`.
+   */
   readonly capabilities: ExecutorCapabilities;
 
   /** The files in the blocks' working directory. */
@@ -93,6 +97,15 @@ export interface CodeExecutor extends AsyncDisposable {
    * iterate a stream only once.
    */
   streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
+
+  /**
+   * Calls `listener` with a reason as soon as the session's state from earlier calls is lost, also while nothing runs:
+   * the container was removed, the kernel died. The next result then has `stateLost: true`. Optional: without it, a
+   * loss is only noticed by the next call.
+   *
+   * @returns a function that removes the listener.
+   */
+  onSessionLost?(listener: (reason: string) => void): () => void;
 
   /**
    * Returns a prompt that tells a model which user functions it can import: their signatures and docstrings, without

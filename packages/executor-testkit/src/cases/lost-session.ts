@@ -38,9 +38,14 @@ export const lostSession: ConformanceGroup = {
             throw new Error("an application's own mistake");
           },
         });
+        const heard: string[] = [];
+        const stop = executor.onSessionLost?.(() => heard.push("never"));
+        executor.onSessionLost?.((said) => heard.push(said));
+        stop?.();
         await kit.succeedWith(executor, kit.language.print("before"));
         await kit.breakPlace(executor);
         await kit.eventually("onSessionLost is called", () => reason);
+        assert.deepEqual(heard, executor.onSessionLost ? [reason] : [], "listeners hear the same, unless they left");
         assert.equal((await kit.succeedWith(executor, kit.language.print("after"))).stateLost, true);
       },
     },

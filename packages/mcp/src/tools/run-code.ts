@@ -7,6 +7,7 @@ import {
   codeResultForModel,
   describeCodeExecutor,
   executeWithProgress,
+  knownCapabilities,
   type ApproveHostCall,
   type HostFunction,
   type NetworkDecision,
@@ -41,8 +42,8 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: R
       const approve = options.approver(extra);
       const functions = options.functions().map((each) => ({ ...each, approve }));
       const result = await run(executor, { block, functions, heartbeatMs: options.heartbeatMs }, extra);
-      // The languages are exact once the executor has started.
-      const now = offer(executor, options.functions());
+      // The languages are exact once the executor has started. One whose session has just ended knows none.
+      const now = knownCapabilities(executor) ? offer(executor, options.functions()) : offered;
       if (now.description !== offered.description) {
         offered = now;
         Object.assign(tool, now);

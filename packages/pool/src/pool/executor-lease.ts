@@ -129,17 +129,16 @@ export class LeaseHolder implements Holder {
   #facade(): CodeExecutor {
     const { executor } = this.#record;
     const files = new HeldFiles(async () => this);
-    return new ForwardingExecutor(
-      {
-        run: (blocks, options) => this.#run(blocks, options),
-        runStream: (blocks, options) => leavableStream((left) => this.#stream(left, blocks, options)),
-        files: () => files,
-        end: () => this.#record.end(leaseEnded("its executor was stopped"), { discard: true }),
-        use: (action, signal) => this.use(action, signal),
-        kind: "An executor of a pool",
-      },
-      executor,
-    );
+    return new ForwardingExecutor({
+      run: (blocks, options) => this.#run(blocks, options),
+      runStream: (blocks, options) => leavableStream((left) => this.#stream(left, blocks, options)),
+      files: () => files,
+      end: () => this.#record.end(leaseEnded("its executor was stopped"), { discard: true }),
+      use: (action, signal) => this.use(action, signal),
+      onSessionLost: (listener) => this.#listen(listener),
+      current: executor,
+      kind: "An executor of a pool",
+    });
   }
 
   async #run(blocks: readonly CodeBlock[], given: ExecuteOptions = {}): Promise<CodeResult> {
@@ -164,6 +163,16 @@ export class LeaseHolder implements Holder {
     } finally {
       letGo();
     }
+  }
+
+  /** The next caller's losses are none of this one's business. */
+  #listen(listener: (reason: string) => void): () => void {
+    const stop = this.#record.executor.onSessionLost?.(listener) ?? (() => {});
+    this.signal.addEventListener("abort", stop, { once: true });
+    return () => {
+      this.signal.removeEventListener("abort", stop);
+      stop();
+    };
   }
 
   /** Calls in progress fail in many ways when the lease ends; replaces their errors with the reason. */

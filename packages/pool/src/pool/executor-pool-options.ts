@@ -15,9 +15,9 @@ export interface PoolExecutorContext {
   /** Aborted if the executor is no longer wanted. */
   readonly signal: AbortSignal;
   /**
-   * Pass this to the executor's option of the same name: it tells the pool at once that the executor's container,
-   * kernel or host broke down, so that the pool replaces it. Without it, the pool finds out at its next check
-   * (`checkIntervalMs`), and an executor that recovers on its own has lost what `warmUp` did.
+   * Tells the pool at once that the executor's container, kernel or host broke down, so that the pool replaces it. Only
+   * for an executor of your own without `CodeExecutor.onSessionLost`: for others the pool knows, and otherwise it finds
+   * out at its next check (`checkIntervalMs`).
    */
   readonly onSessionLost: (reason: string) => void;
 }

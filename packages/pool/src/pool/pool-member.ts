@@ -124,6 +124,7 @@ export class PoolMember {
       });
     }
     known.add(executor);
+    executor.onSessionLost?.(() => this.lost());
     return executor;
   }
 }

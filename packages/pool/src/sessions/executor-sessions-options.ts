@@ -31,7 +31,10 @@ export interface ExecutorSessionsOptions {
   readonly startTimeoutMs?: number;
   /** How long to wait for an executor to stop, in milliseconds. `Infinity`: no limit. Default: 60,000. */
   readonly stopTimeoutMs?: number;
-  /** Called at once when the state of a key's session is lost unexpectedly; the next result reports it, too. */
+  /**
+   * Called at once when the state of a key's session is lost unexpectedly, even while nothing runs; the next result
+   * reports it, too. An executor without `CodeExecutor.onSessionLost` is only noticed by the next run.
+   */
   readonly onSessionLost?: (key: string, reason: string) => void;
   /**
    * Receives errors that no caller waits for: an executor that could not be stopped, an error in `onSessionLost`.

@@ -30,8 +30,8 @@ interface Lease {
  * operation, keeps its state from run to run, and ends when it is idle, on `end(key)`, or on `drain()`. Each key has
  * its own queue, so one key cannot block another.
  *
- * A session that is lost (its executor broke down for good, or it was idle too long) is replaced by the next run, whose
- * result has `stateLost: true`.
+ * A session that is lost (its executor broke down, or it was idle too long) is repaired or replaced by the next run,
+ * whose result has `stateLost: true`; `onSessionLost` reports it at once.
  *
  * @example
  * const sessions = new ExecutorSessions({ create: () => new DockerCommandLineCodeExecutor() });
@@ -42,6 +42,7 @@ export class ExecutorSessions implements AsyncDisposable {
   readonly #options: ExecutorSessionsOptions;
   readonly #sessions = new Map<string, KeyedSession>();
   readonly #lost = new LostKeys();
+  readonly #listeners = new Map<string, Set<(reason: string) => void>>();
   readonly #drain = new Drain();
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
@@ -73,7 +74,9 @@ export class ExecutorSessions implements AsyncDisposable {
   async run(key: string, blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
     const { session, executor, release } = await this.#lease(key, options.signal);
     try {
-      return this.#tellLoss(key, await executor.executeCodeBlocks(blocks, options));
+      const result = await executor.executeCodeBlocks(blocks, options);
+      session.worked();
+      return this.#tellLoss(key, result);
     } catch (error) {
       throw session.failed(error);
     } finally {
@@ -109,15 +112,21 @@ export class ExecutorSessions implements AsyncDisposable {
 
   /**
    * The key's session as a `CodeExecutor`, for an agent or a tool: its runs wait their turn like all others, and its
-   * `stop()` ends the session. Its capabilities are known once it has started; agents wait for that.
+   * `stop()` ends the session. It can do what the key's executor can, which is known while the session is open:
+   * `capabilities` throws before. Agents, tools and servers start it, and then ask.
    */
   executor(key: string): CodeExecutor {
+    const current = (): CodeExecutor | undefined => this.#sessions.get(key)?.current;
     return new ForwardingExecutor({
       run: (...call) => this.run(key, ...call),
       runStream: (...call) => this.runStream(key, ...call),
       files: () => this.files(key),
       end: () => this.end(key),
       use: async (action, signal) => (await this.#session(key, signal)).use(action, signal),
+      onSessionLost: (listener) => this.#listen(key, listener),
+      get current() {
+        return current();
+      },
       kind: "A session of ExecutorSessions",
     });
   }
@@ -159,7 +168,12 @@ export class ExecutorSessions implements AsyncDisposable {
     const { session, executor, release } = await this.#lease(key, options.signal);
     try {
       for await (const event of executor.streamCodeBlocks(blocks, options)) {
-        yield event.type === "result" ? { ...event, result: this.#tellLoss(key, event.result) } : event;
+        if (event.type !== "result") {
+          yield event;
+          continue;
+        }
+        session.worked();
+        yield { ...event, result: this.#tellLoss(key, event.result) };
       }
     } catch (error) {
       throw session.failed(error);
@@ -213,9 +227,10 @@ export class ExecutorSessions implements AsyncDisposable {
   #begin(key: string): KeyedSession {
     const session = new KeyedSession(key, this.#options, {
       onChange: () => this.#changed(),
-      onLost: (reason) => {
-        this.#lost.add(key);
-        this.#sayLost(key, reason);
+      onLost: (reason, isOver) => {
+        // An executor that goes on reports the loss in its next result itself.
+        if (isOver) this.#lost.add(key);
+        if (reason !== undefined) this.#sayLost(key, reason);
       },
       onEnded: () => {
         this.#sessions.delete(key);
@@ -246,13 +261,27 @@ export class ExecutorSessions implements AsyncDisposable {
     if (![...this.#sessions.values()].some(({ isInUse }) => isInUse)) this.#drain.rested();
   }
 
+  #listen(key: string, listener: (reason: string) => void): () => void {
+    // The same function may be given twice.
+    const own = (reason: string): void => listener(reason);
+    const listeners = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, listeners.add(own));
+    return () => {
+      listeners.delete(own);
+      if (listeners.size === 0 && this.#listeners.get(key) === listeners) this.#listeners.delete(key);
+    };
+  }
+
   #sayLost(key: string, reason: string): void {
-    try {
-      // An error in the application's callback must neither keep the session nor end this process.
-      const returned: unknown = this.#options.onSessionLost?.(key, reason);
-      if (returned instanceof Promise) returned.catch((error: unknown) => this.#report(error));
-    } catch (error) {
-      this.#report(error);
+    const listeners: ((reason: string) => unknown)[] = [...(this.#listeners.get(key) ?? [])];
+    for (const tell of [() => this.#options.onSessionLost?.(key, reason), ...listeners]) {
+      try {
+        // An error in the application's callback must neither keep the session nor end this process.
+        const returned: unknown = tell(reason);
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.#report(error));
+      } catch (error) {
+        this.#report(error);
+      }
     }
   }
 

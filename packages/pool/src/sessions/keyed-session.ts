@@ -9,8 +9,12 @@ import { Turns } from "./turns.ts";
 export interface SessionEvents {
   /** Called when a count has changed. */
   readonly onChange: () => void;
-  /** Called when the session ends unexpectedly. */
-  readonly onLost: (reason: string) => void;
+  /**
+   * Called when state is lost unexpectedly. Its next result tells the key, unless `isOver`: then the session ends.
+   *
+   * @param reason - `undefined` if the loss has been reported before.
+   */
+  readonly onLost: (reason: string | undefined, isOver: boolean) => void;
   /** Called when the session is gone. */
   readonly onEnded: () => void;
   /** Receives errors that no caller waits for. */
@@ -24,9 +28,11 @@ export class KeyedSession implements Holder {
   readonly #events: SessionEvents;
   readonly #end = new AbortController();
   readonly #owned: OwnedExecutor;
-  #isOpen = false;
+  #current: CodeExecutor | undefined;
   #uses = 0;
   #isSuspect = false;
+  /** The executor has reported a loss, and has not worked since. */
+  #isReported = false;
   #isDead = false;
   #timer: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
@@ -44,7 +50,7 @@ export class KeyedSession implements Holder {
       onError: events.onError,
     });
     this.#owned.opened.then(
-      () => this.#opened(),
+      (executor) => this.#opened(executor),
       (reason: unknown) => this.#startFailed(reason),
     );
   }
@@ -56,7 +62,12 @@ export class KeyedSession implements Holder {
 
   get state(): "starting" | "open" | "ending" {
     if (this.#ended) return "ending";
-    return this.#isOpen ? "open" : "starting";
+    return this.#current ? "open" : "starting";
+  }
+
+  /** The started executor; `undefined` before and after. */
+  get current(): CodeExecutor | undefined {
+    return this.#ended ? undefined : this.#current;
   }
 
   /** Resolves when the session is gone; `undefined` before it starts to end. */
@@ -117,6 +128,11 @@ export class KeyedSession implements Holder {
     return executor;
   }
 
+  /** Call this after each run that had a result. */
+  worked(): void {
+    this.#isReported = false;
+  }
+
   /**
    * Call this with each failure of the executor: after a broken backend, the executor is checked before it is used
    * again.
@@ -139,8 +155,13 @@ export class KeyedSession implements Holder {
     return this.#ended;
   }
 
-  #opened(): void {
-    this.#isOpen = true;
+  #opened(executor: CodeExecutor): void {
+    this.#current = executor;
+    executor.onSessionLost?.((reason) => {
+      if (this.#ended) return;
+      this.#isReported = true;
+      this.#events.onLost(reason, false);
+    });
     this.#events.onChange();
     this.#watchIdle();
   }
@@ -166,7 +187,7 @@ export class KeyedSession implements Holder {
     } catch (error) {
       const lost = endedBecause("its executor broke down", error);
       this.#isDead = true;
-      if (!this.#ended) this.#events.onLost("The executor broke down.");
+      if (!this.#ended) this.#events.onLost(this.#isReported ? undefined : "The executor broke down.", true);
       void this.end(lost);
       throw lost;
     }
@@ -175,10 +196,10 @@ export class KeyedSession implements Holder {
   #watchIdle(): void {
     const { idleTimeoutMs = 600_000 } = this.#options;
     clearTimeout(this.#timer);
-    if (this.#uses > 0 || !this.#isOpen || this.#ended || idleTimeoutMs === Infinity) return;
+    if (this.#uses > 0 || !this.#current || this.#ended || idleTimeoutMs === Infinity) return;
     this.#timer = setTimeout(
       () => {
-        this.#events.onLost(`The session was not used for ${idleTimeoutMs} ms.`);
+        this.#events.onLost(`The session was not used for ${idleTimeoutMs} ms.`, true);
         void this.end(endedBecause(`it was not used for ${idleTimeoutMs} ms`));
       },
       Math.min(idleTimeoutMs, longestTimer),

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { needs } from "@fenced/test-support";
-import { describe, expect, it } from "vitest";
-import { ExecutorSessions } from "../../src/index.ts";
+import { describe, expect, it, vi } from "vitest";
+import { ExecutorPool, ExecutorSessions } from "../../src/index.ts";
 import { eventually, sh } from "../support/runs.ts";
 
 async function docker(...words: readonly string[]): Promise<string> {
@@ -22,6 +22,29 @@ describe("sessions in Docker", needs("docker"), () => {
     const { output, stateLost } = await run().catch(run);
     expect(output).not.toContain(id);
     expect(stateLost).toBe(true);
+  });
+
+  it.each(["without a pool", "over a pool"])("%s tell at once that an idle container is gone", async (kind) => {
+    const create = () => new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none" });
+    await using pool = new ExecutorPool({ create, min: 0 });
+    const onSessionLost = vi.fn<(key: string, reason: string) => void>();
+    await using sessions = new ExecutorSessions({
+      create: async (_, signal) => (kind === "over a pool" ? (await pool.acquire({ signal })).executor : create()),
+      onSessionLost,
+    });
+    const executor = sessions.executor("a");
+    const heard: string[] = [];
+    const stop = executor.onSessionLost?.((reason) => heard.push(reason));
+    const id = (await executor.executeCodeBlocks(sh("echo kept > note; hostname"))).output.trim();
+    await docker("rm", "--force", id);
+    await eventually(() => expect(onSessionLost).toHaveBeenCalledOnce());
+    expect(onSessionLost.mock.calls[0]?.[0]).toBe("a");
+    expect(heard).toEqual([onSessionLost.mock.calls[0]?.[1]]);
+    // The executor repairs itself, and keeps the files.
+    expect(await sessions.run("a", sh("cat note"))).toMatchObject({ output: "kept\n", stateLost: true });
+    expect(await sessions.run("a", sh("hostname"))).toMatchObject({ stateLost: false });
+    expect(onSessionLost).toHaveBeenCalledOnce();
+    stop?.();
   });
 
   it("leave no container when they are ended while they start", async () => {

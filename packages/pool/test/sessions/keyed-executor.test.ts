@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { ComponentError } from "@fenced/core";
+import { ComponentError, describeCodeExecutor, InvalidInputError, knownCapabilities } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { expect, it } from "vitest";
 import { localSessions } from "../support/local-sessions.ts";
@@ -9,6 +9,10 @@ it("the executor of a key is a complete executor that shares the key's session",
   const sessions = localSessions();
   const executor = sessions.executor("ann");
   expect(sessions.counts.open).toBe(0);
+  expect(() => executor.capabilities).toThrow("does not know what it can do before it has started");
+  expect(() => executor.formatFunctionsForPrompt()).toThrow(InvalidInputError);
+  expect(knownCapabilities(executor)).toBe(undefined);
+  expect(describeCodeExecutor(executor)).toBe("Runs code and returns what it prints.");
   await executor.start();
   expect(executor.capabilities.languages).toContain("sh");
   await sessions.run("ann", sh("echo hers > note"));
@@ -27,4 +31,7 @@ it("the executor of a key is a complete executor that shares the key's session",
   await executor.stop();
   expect(existsSync(workspace)).toBe(false);
   expect(sessions.counts.open).toBe(1);
+  expect(knownCapabilities(executor)).toBe(undefined);
+  // It need not have been started by this object.
+  expect(sessions.executor("bob").capabilities.isolation).toBe("none");
 });
