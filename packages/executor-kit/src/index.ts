@@ -59,5 +59,6 @@ export {
 export { refusalRemedy } from "./workspace/refusal-remedy.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
+export { pathBytes, pathOfLatin1 } from "./workspace/path-bytes.ts";
 export type { FileContent } from "./workspace/spool-file.ts";
 export { normalizeWorkspacePath } from "./workspace/workspace-path.ts";

@@ -7,6 +7,7 @@ import {
   type FileInfo,
   type FileStat,
 } from "@fenced/core";
+import { pathOfLatin1 } from "../workspace/path-bytes.ts";
 import { asWorkspaceError } from "../workspace/pinned-directory.ts";
 import type { RemoteFileAccess } from "../workspace/remote-files.ts";
 import type { FileContent } from "../workspace/spool-file.ts";
@@ -47,15 +48,14 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
-    const decoder = new TextDecoder();
     let rest = "";
     for await (const chunk of this.#ask({ words: ["list", directory] })) {
-      const entries = (rest + decoder.decode(chunk, { stream: true })).split("\0");
+      const entries = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
       rest = entries.pop() ?? "";
       if (rest.length > longestEntry) throw notAnAnswer(directory);
       for (const entry of entries) {
         const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
-        if (file !== undefined) yield { path: file, size: Number(size) };
+        if (file !== undefined) yield { path: pathOfLatin1(file), size: Number(size) };
       }
     }
   }

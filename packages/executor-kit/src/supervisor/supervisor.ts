@@ -4,6 +4,7 @@ import { BackendUnavailableError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import { isLiveInput } from "../processes/program-input.ts";
 import type { BlockEvent } from "../run/block-run.ts";
+import { pathBytes } from "../workspace/path-bytes.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
 import { ProgramFeed } from "./program-feed.ts";
 import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
@@ -231,7 +232,7 @@ export class Supervisor {
     const mark = this.#programs.newMark();
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const fields = [mark, windowBytes, feed ? "feed" : "", argv.length, ...argv, ...variables, mark];
-    this.#send(frameType.run, number, Buffer.from(fields.join("\0")));
+    this.#send(frameType.run, number, pathBytes(fields.join("\0")));
     void feed?.run();
   }
 

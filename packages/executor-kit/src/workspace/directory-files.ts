@@ -1,11 +1,12 @@
 import { constants, createReadStream, createWriteStream } from "node:fs";
-import { lstat, mkdir, opendir, stat, unlink, type FileHandle } from "node:fs/promises";
+import { lstat, mkdir, stat, unlink, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
 import { localFileSize } from "./local-file.ts";
+import { copyName } from "./path-bytes.ts";
 import {
   asWorkspaceError,
   notAFile,
@@ -79,10 +80,10 @@ export class DirectoryFiles implements BackendFiles {
     await walkTree(top, {
       enter: async (directory) => {
         const below: string[] = [];
-        for await (const entry of await opendir(directory.entry("."), { bufferSize: 256 })) {
+        for await (const { name, isDirectory } of directory.entries()) {
           if (bytes > atMost) return [];
-          if (entry.isDirectory()) below.push(entry.name);
-          const stats = await lstat(directory.entry(entry.name)).catch(() => undefined);
+          if (isDirectory) below.push(name);
+          const stats = await lstat(directory.entry(name)).catch(() => undefined);
           // Entries without content also use space, and take time to count, so both are limited.
           bytes += Math.max(leastEntry, (stats?.blocks ?? 0) * 512);
         }
@@ -158,7 +159,7 @@ export class DirectoryFiles implements BackendFiles {
   async download(files: readonly string[], toDirectory: string): Promise<string[]> {
     const copies: string[] = [];
     for (const file of files) {
-      const copy = path.resolve(toDirectory, normalizeWorkspacePath(file));
+      const copy = path.resolve(toDirectory, copyName(normalizeWorkspacePath(file)));
       await this.#withFile(file, constants.O_RDONLY, async (handle) => {
         if (await isSameFile(handle, copy)) return;
         await mkdir(path.dirname(copy), { recursive: true });
@@ -219,11 +220,11 @@ export class DirectoryFiles implements BackendFiles {
       const stats = await lstat(directory.entry(name)).catch(() => undefined);
       if (stats?.isFile() === true) listing.add({ path: `${prefix}${name}`, size: stats.size });
     };
-    for await (const entry of await opendir(directory.entry("."), { bufferSize: 256 })) {
-      const file = `${prefix}${entry.name}`;
+    for await (const { name, isDirectory, isFile } of directory.entries()) {
+      const file = `${prefix}${name}`;
       listing.count(file);
-      if (entry.isDirectory()) directories.push(entry.name);
-      else if (entry.isFile() && !this.#isHidden(file) && files.push(add(entry.name)) === batchSize) {
+      if (isDirectory) directories.push(name);
+      else if (isFile && !this.#isHidden(file) && files.push(add(name)) === batchSize) {
         await Promise.all(files);
         files = [];
       }

@@ -1,5 +1,5 @@
 import { constants, type Stats } from "node:fs";
-import { chmod, type FileHandle, lchown, lstat, mkdir, open, realpath } from "node:fs/promises";
+import { chmod, type FileHandle, lchown, lstat, mkdir, open, opendir, realpath } from "node:fs/promises";
 import path from "node:path";
 import {
   BackendUnavailableError,
@@ -8,6 +8,7 @@ import {
   InvalidInputError,
   WorkspacePathError,
 } from "@fenced/core";
+import { pathOfBytes, pathOfLatin1, systemPath, unusableName } from "./path-bytes.ts";
 import { refusalRemedy } from "./refusal-remedy.ts";
 import { outsideWorkspace } from "./workspace-path.ts";
 
@@ -16,6 +17,13 @@ const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_
 /** Linux's `O_PATH`, for which Node has no constant: opens even unreadable files. */
 const pathOnly = 0o10_000_000;
 
+/** An entry of a directory. */
+interface DirectoryEntry {
+  readonly name: string;
+  readonly isDirectory: boolean;
+  readonly isFile: boolean;
+}
+
 /**
  * A directory that stays the same whatever code does to its path. On Linux, it is an open descriptor whose entries are
  * addressed through `/proc/self/fd`, like `openat` and `unlinkat` in other languages: links that code puts in the way
@@ -23,9 +31,9 @@ const pathOnly = 0o10_000_000;
  */
 export class PinnedDirectory implements AsyncDisposable {
   readonly #handle: FileHandle | undefined;
-  readonly #path: string;
+  readonly #path: string | Buffer;
 
-  private constructor(place: string, handle?: FileHandle) {
+  private constructor(place: string | Buffer, handle?: FileHandle) {
     this.#path = place;
     this.#handle = handle;
   }
@@ -35,15 +43,28 @@ export class PinnedDirectory implements AsyncDisposable {
    *
    * @throws the system's error: `ENOTDIR` or `ELOOP` if it is a link or something else.
    */
-  static async open(place: string): Promise<PinnedDirectory> {
+  static async open(place: string | Buffer): Promise<PinnedDirectory> {
     if (process.platform === "linux") return new PinnedDirectory(place, await open(place, directoryFlags));
     if ((await lstat(place)).isDirectory()) return new PinnedDirectory(place);
-    throw Object.assign(new Error(`${place} is not a directory`), { code: "ENOTDIR" });
+    throw Object.assign(new Error(`${String(place)} is not a directory`), { code: "ENOTDIR" });
   }
 
-  /** The path through which to access an entry of this directory. The entry itself may be a link. */
-  entry(name: string): string {
-    return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : path.join(this.#path, name);
+  /**
+   * The path through which to access an entry of this directory. The entry itself may be a link.
+   *
+   * @param name - see `pathOfBytes`.
+   */
+  entry(name: string): string | Buffer {
+    if (this.#handle) return systemPath(`/proc/self/fd/${this.#handle.fd}/${name}`);
+    return systemPath(path.join(typeof this.#path === "string" ? this.#path : pathOfBytes(this.#path), name));
+  }
+
+  /** The entries of this directory, with names as `pathOfBytes` makes them. */
+  async *entries(): AsyncGenerator<DirectoryEntry, void, void> {
+    // A name that is not UTF-8 would be lost in the default encoding.
+    for await (const entry of await opendir(this.entry("."), { bufferSize: 256, encoding: "latin1" })) {
+      yield { name: pathOfLatin1(entry.name), isDirectory: entry.isDirectory(), isFile: entry.isFile() };
+    }
   }
 
   /** Opens a directory in this one. */
@@ -169,7 +190,7 @@ export async function openFile(
  *
  * @throws the system's error, or InvalidInputError if it is something else.
  */
-export async function openRegularFile(place: string, flags: number, given: string): Promise<FileHandle> {
+export async function openRegularFile(place: string | Buffer, flags: number, given: string): Promise<FileHandle> {
   const handle = await open(place, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o666);
   if ((await handle.stat()).isFile()) return handle;
   await handle.close();
@@ -260,9 +281,9 @@ export function notAFile(given: string): InvalidInputError {
 async function resolveInside(root: WorkspaceRoot, parts: readonly string[], given: string): Promise<string[]> {
   const realRoot = await realRootOf(root);
   for (let known = parts.length; known > 0; known -= 1) {
-    const candidate = path.join(realRoot, ...parts.slice(0, known));
+    const candidate = systemPath(path.join(realRoot, ...parts.slice(0, known)));
     try {
-      const relative = path.relative(realRoot, await realpath(candidate));
+      const relative = path.relative(realRoot, pathOfLatin1(await realpath(candidate, "latin1")));
       if (relative.split(path.sep)[0] === ".." || path.isAbsolute(relative)) throw outsideWorkspace(given);
       return [...relative.split(path.sep).filter((part) => part !== ""), ...parts.slice(known)];
     } catch (error) {
@@ -283,7 +304,7 @@ async function realRootOf({ path: root }: WorkspaceRoot): Promise<string> {
   });
 }
 
-async function isLink(candidate: string): Promise<boolean> {
+async function isLink(candidate: string | Buffer): Promise<boolean> {
   return lstat(candidate).then(
     (stats) => stats.isSymbolicLink(),
     () => false,
@@ -301,12 +322,6 @@ async function makeDirectory(above: PinnedDirectory, name: string, given: string
     if (existing?.isFile() === true) throw belowFile(given);
     return false;
   }
-}
-
-function unusableName(given: string): InvalidInputError {
-  return new InvalidInputError(`The file system rejects the name: ${JSON.stringify(given.slice(0, 100))}`, {
-    remedy: "Use a shorter name of ordinary characters.",
-  });
 }
 
 function belowFile(given: string): InvalidInputError {

@@ -6,6 +6,7 @@ import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, type FileLimits } from "./file-limits.ts";
 import { localFileSize } from "./local-file.ts";
+import { copyName } from "./path-bytes.ts";
 import { contentOf, SpoolFile, type FileContent } from "./spool-file.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
@@ -152,7 +153,7 @@ export class RemoteFiles implements BackendFiles {
     const copies: string[] = [];
     for (const file of files) {
       const relative = fileName(file);
-      const copy = path.resolve(toDirectory, relative);
+      const copy = path.resolve(toDirectory, copyName(relative));
       const content = this.#access.content(relative, 0)[Symbol.asyncIterator]();
       // The first piece, or the end, proves that the file exists; without it, no directory is created here.
       const first = await content.next();

@@ -235,11 +235,11 @@ export function writeOwnFile(place: string, content: string, owner?: FileOwner):
  *
  * @throws the system's error, or InvalidInputError if it is no longer the file that was written.
  */
-export async function readOwnFile(place: string): Promise<string> {
-  const handle = await openRegularFile(place, constants.O_RDONLY, place);
+export async function readOwnFile(place: string | Buffer): Promise<string> {
+  const handle = await openRegularFile(place, constants.O_RDONLY, String(place));
   try {
     if ((await handle.stat()).size > longestOwnFile) {
-      throw new InvalidInputError(`${place} was replaced by something too large`, {
+      throw new InvalidInputError(`${String(place)} was replaced by something too large`, {
         remedy: "Call stop() and start().",
       });
     }

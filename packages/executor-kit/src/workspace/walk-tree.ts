@@ -1,4 +1,4 @@
-import { opendir, rmdir, unlink } from "node:fs/promises";
+import { rmdir, unlink } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import { errorCode, isNoDirectory, PinnedDirectory } from "./pinned-directory.ts";
@@ -170,9 +170,9 @@ async function removeFiles(directory: PinnedDirectory): Promise<string[]> {
   const remove = async (name: string): Promise<void> => {
     if ((await removeFile(directory, name)) === "directory") directories.push(name);
   };
-  for await (const entry of await opendir(directory.entry("."), { bufferSize: 256 })) {
-    if (entry.isDirectory()) directories.push(entry.name);
-    else if (batch.push(remove(entry.name)) === batchSize) batch = await settled(batch);
+  for await (const { name, isDirectory } of directory.entries()) {
+    if (isDirectory) directories.push(name);
+    else if (batch.push(remove(name)) === batchSize) batch = await settled(batch);
     if (directories.length >= mostNames) break;
   }
   await settled(batch);

@@ -1,10 +1,12 @@
 import path from "node:path";
 import { WorkspacePathError } from "@fenced/core";
+import { hasBytes, unusableName } from "./path-bytes.ts";
 
 /**
  * Normalizes a path inside a workspace: relative, with `/` as the separator. Does not look at symbolic links.
  *
- * @throws WorkspacePathError if it is absolute, empty or leads out of the workspace.
+ * @throws WorkspacePathError if it is absolute, empty or leads out of the workspace; InvalidInputError if it cannot be a
+ * file's name.
  */
 export function normalizeWorkspacePath(given: string): string {
   const slashed = process.platform === "win32" ? given.replaceAll("\\", "/") : given;
@@ -13,6 +15,7 @@ export function normalizeWorkspacePath(given: string): string {
   if (given === "" || given.includes("\0") || leaves || path.isAbsolute(given) || path.posix.isAbsolute(slashed)) {
     throw outsideWorkspace(given);
   }
+  if (!hasBytes(normal)) throw unusableName(given);
   return normal;
 }
 

@@ -5,7 +5,7 @@ import {
   type FileInfo,
   type FileStat,
 } from "@fenced/core";
-import { asWorkspaceError, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
+import { asWorkspaceError, pathOfLatin1, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
 import { connectionError } from "../connection/ssh-error.ts";
 import type { CallEnd, RemoteCall } from "../run/remote-call.ts";
 
@@ -34,16 +34,16 @@ export class SshFileAccess implements RemoteFileAccess {
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
-    const decoder = new TextDecoder();
     let rest = "";
     for await (const chunk of this.#read(["list", directory])) {
-      const entries = (rest + decoder.decode(chunk, { stream: true })).split("\0");
+      const entries = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
       rest = entries.pop() ?? "";
       if (rest.length > longestEntry) throw notAList(directory);
       for (const entry of entries) {
         const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
         if (file === undefined) continue;
-        yield { path: directory === "." ? file : `${directory}/${file}`, size: Number(size) };
+        const below = pathOfLatin1(file);
+        yield { path: directory === "." ? below : `${directory}/${below}`, size: Number(size) };
       }
     }
   }

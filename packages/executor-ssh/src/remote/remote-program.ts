@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { pathBytes } from "@fenced/executor-kit";
 import { carrierText, supervisorLoader } from "@fenced/executor-kit/supervisor";
 
 /** The shell program that keeps a session on the remote host. */
@@ -42,7 +43,7 @@ export interface RemoteProgram {
   /** The command for any login shell there. Other users of the host can see it, so it contains no secrets. */
   readonly command: string;
   /** The program itself, to write to the command's standard input first. */
-  readonly text: string;
+  readonly text: Uint8Array;
 }
 
 /**
@@ -52,10 +53,10 @@ export interface RemoteProgram {
  * @param name - the name of the process there.
  */
 export function remoteProgram(name: string, program: string, words: readonly string[]): RemoteProgram {
-  const text = `set -- ${words.map(quoted).join(" ")}\n${program.replaceAll(/^ *#.*\n/gm, "")}`;
-  const bytes = Buffer.byteLength(text);
+  // A path among the words may not be UTF-8.
+  const text = pathBytes(`set -- ${words.map(quoted).join(" ")}\n${program.replaceAll(/^ *#.*\n/gm, "")}`);
   return {
-    command: `sh -c 'eval "$(dd bs=${bytes} count=1 iflag=fullblock status=none)"' fenced-${name}`,
+    command: `sh -c 'eval "$(dd bs=${text.length} count=1 iflag=fullblock status=none)"' fenced-${name}`,
     text,
   };
 }

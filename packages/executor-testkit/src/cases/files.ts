@@ -1,12 +1,28 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { FileNotFoundError } from "@fenced/core";
+import { type CodeBlock, type CodeResult, FileNotFoundError, type WorkspaceFiles } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
+import { language } from "../needs.ts";
 
 const allBytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 const large = Uint8Array.from({ length: 5 * 1024 * 1024 }, (_, index) => (index * 31 + (index >> 8)) & 0xff);
 const oddName = "with space/grüße 日本 & 'quote'.txt";
+
+/** Unpacks what looks like an archive from Windows: names in another encoding, where the system accepts them. */
+const unzipping = python(`
+import os
+os.makedirs("unzipped")
+made = 0
+for name, text in ((b"unzipped/\\xb2\\xe2.csv", "one"), (b"unzipped/\\xb2\\xe3.csv", "two"), (b"unzipped/plain.csv", "plain")):
+    try:
+        with open(name, "w") as file: file.write(text)
+        made += 1
+    except (OSError, UnicodeError):
+        pass
+print(made)`);
+const counting = python('import os\nprint(len(os.listdir(b"unzipped")))');
 
 /** Files transferred in both directions. */
 export const files: ConformanceGroup = {
@@ -63,6 +79,29 @@ export const files: ConformanceGroup = {
         assert.deepEqual(await workspace.list(), [{ path: oddName, size: 3 }]);
         assert.equal(new TextDecoder().decode(await workspace.read(oddName)), "odd");
         await workspace.remove(oddName);
+        assert.deepEqual(await workspace.list(), []);
+      },
+    },
+    {
+      name: "reads, writes and removes every name that it lists, even if it is not UTF-8",
+      needs: [language("python")],
+      async run(kit) {
+        const { files: workspace, ...executor } = await unusualNames(kit);
+        const listed = await workspace.list();
+        const texts: string[] = [];
+        for (const { path } of listed) texts.push(new TextDecoder().decode(await workspace.read(path)));
+        assert.ok(texts.includes("plain"), `${JSON.stringify(listed)} contains the ordinary file`);
+        assert.equal(new Set(texts).size, texts.length, `each name leads to a file of its own: ${texts.join()}`);
+        for (const { path, size } of listed) {
+          assert.equal((await workspace.stat(path)).size, size);
+          await workspace.write(path, "rewritten");
+        }
+        assert.deepEqual(
+          await workspace.list(),
+          listed.map(({ path }) => ({ path, size: 9 })),
+        );
+        assert.equal((await executor.count()).output, `${executor.made}\n`, "writing added no file");
+        await workspace.remove("unzipped");
         assert.deepEqual(await workspace.list(), []);
       },
     },
@@ -176,3 +215,22 @@ export const files: ConformanceGroup = {
     },
   ],
 };
+
+function python(code: string): CodeBlock {
+  return { language: "python", code };
+}
+
+interface UnusualNames {
+  readonly files: WorkspaceFiles;
+  /** The number of files. */
+  readonly made: number;
+  /** Counts them again. */
+  readonly count: () => Promise<CodeResult>;
+}
+
+/** Creates files whose names are not UTF-8, as many as the place accepts. */
+async function unusualNames(kit: CaseContext): Promise<UnusualNames> {
+  const executor = await kit.shared();
+  const made = Number((await kit.succeed(executor, unzipping)).output);
+  return { files: executor.files, made, count: () => kit.succeed(executor, counting) };
+}

@@ -52,6 +52,20 @@ export const workspaceLimit: ConformanceGroup = {
         assert.match(result.stderr, /exceed the limit of 8 MiB/);
       },
     },
+    {
+      name: "maxWorkspaceBytes counts files below directories whose names are not UTF-8",
+      needs: [language("python")],
+      async run(kit) {
+        const executor = await limited(kit);
+        if (!executor) return;
+        const code = `
+import os
+try: os.mkdir(b"hidden\\xff")
+except (OSError, UnicodeError): raise SystemExit(153)
+with open(b"hidden\\xff/large\\xff", "wb") as file: file.write(b"x" * ${20 * mebibyte})`;
+        assert.equal((await kit.run(executor, python(code))).exitCode, 153);
+      },
+    },
   ],
 };
 
