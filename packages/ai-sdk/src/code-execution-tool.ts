@@ -1,5 +1,6 @@
 import {
   canonicalLanguage,
+  languageAmong,
   type CodeBlock,
   codeBlockSchema,
   type CodeExecutor,
@@ -77,7 +78,7 @@ function offeredLanguages(executor: CodeExecutor, wanted: readonly string[] | un
   const available = knownCapabilities(executor)?.languages.map(canonicalLanguage);
   if (wanted === undefined) return available;
   if (available === undefined) return [...new Set(wanted.map(canonicalLanguage))];
-  const names = new Set(wanted.map(canonicalLanguage));
+  const names = new Set(wanted.map((name) => languageAmong(name, available)));
   const offered = available.filter((language) => names.has(language));
   if (offered.length > 0) return offered;
   throw new InvalidInputError(`The executor runs none of the languages ${wanted.join(", ")}`, {

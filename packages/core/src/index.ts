@@ -17,7 +17,7 @@ export { ModelClientError } from "./errors/model-client-error.ts";
 export { QuotaExceededError } from "./errors/quota-exceeded-error.ts";
 export { WorkspacePathError } from "./errors/workspace-path-error.ts";
 
-export { canonicalLanguage } from "./execution/canonical-language.ts";
+export { canonicalLanguage, languageAmong } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";
 export { codeBlockSchema } from "./execution/code-block-schema.ts";
 export type { CodeExecutor, FunctionPromptOptions, StartOptions } from "./execution/code-executor.ts";

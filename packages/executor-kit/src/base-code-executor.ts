@@ -313,7 +313,11 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     options: ExecuteOptions & Pick<BlockRun, "setup"> & { readonly host?: HostChoice; readonly index?: number },
     signal: AbortSignal,
   ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
-    const prepared = prepareBlock(block, this.capabilities.languages, (language) => session.missing?.get(language));
+    const prepared = prepareBlock(block, {
+      languages: this.capabilities.languages,
+      whyMissing: (language) => session.missing?.get(language),
+      workspacePath: session.workspacePath,
+    });
     if ("problem" in prepared) return failedBlock(prepared.problem);
     const host = options.host ?? nothingChosen;
     const run = (limit: AbortSignal, env: Readonly<Record<string, string>> = {}) =>

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { chmod, lstat, open, opendir, rename, rmdir, unlink, type FileHandle } from "node:fs/promises";
@@ -28,9 +29,12 @@ export class PinnedDirectory implements AsyncDisposable {
     throw Object.assign(new Error(`${place} is not a directory`), { code: "ENOTDIR" });
   }
 
-  /** The path for reaching an entry. */
-  entry(name: string): string {
-    return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : path.join(this.#place, name);
+  /** The path for reaching an entry; `name` as text, or as bytes if it is not UTF-8. */
+  entry(name: string): string;
+  entry(name: string | Buffer): string | Buffer;
+  entry(name: string | Buffer): string | Buffer {
+    if (typeof name !== "string") return Buffer.concat([Buffer.from(this.entry("")), name]);
+    return this.#handle ? `/proc/self/fd/${this.#handle.fd}/${name}` : `${this.#place}${path.sep}${name}`;
   }
 
   /** Opens a directory in this one. */
@@ -38,9 +42,13 @@ export class PinnedDirectory implements AsyncDisposable {
     return PinnedDirectory.open(this.entry(name));
   }
 
-  /** The names of its entries, as they are read. */
-  async *names(): AsyncGenerator<string, void, void> {
-    for await (const { name } of await opendir(this.entry("."), { bufferSize: 256 })) yield name;
+  /** The names of its entries, as they are read: code may also use bytes that are not UTF-8. */
+  async *names(): AsyncGenerator<string | Buffer, void, void> {
+    // One character for each byte.
+    for await (const { name } of await opendir(this.entry("."), { bufferSize: 256, encoding: "latin1" })) {
+      const bytes = Buffer.from(name, "latin1");
+      yield isUtf8(bytes) ? bytes.toString() : bytes;
+    }
   }
 
   /**
@@ -68,7 +76,7 @@ export class PinnedDirectory implements AsyncDisposable {
   }
 
   /** @returns false if it is a directory that is not empty. */
-  async #removeOne(name: string): Promise<boolean> {
+  async #removeOne(name: string | Buffer): Promise<boolean> {
     try {
       await unlink(this.entry(name));
       return true;

@@ -114,7 +114,8 @@ export class SessionDirectory {
   ): Promise<void> {
     const names: string[] = [];
     for await (const name of way.top.names()) {
-      if (found.length + names.push(name) > mostEntries) throw tooMany();
+      // The API is JSON, which cannot express other names.
+      if (typeof name === "string" && found.length + names.push(name) > mostEntries) throw tooMany();
       if (signal.aborted) throw tooMany();
     }
     for (const name of names.toSorted()) {

@@ -1,4 +1,11 @@
-import { canonicalLanguage, type CodeBlock, type CodeExecutor, type Fence, findFences } from "@fenced/core";
+import {
+  canonicalLanguage,
+  type CodeBlock,
+  type CodeExecutor,
+  type Fence,
+  findFences,
+  languageAmong,
+} from "@fenced/core";
 
 /** The fenced code of some texts. */
 export interface FencedCode {
@@ -21,7 +28,7 @@ export function runnableLanguages(executor: CodeExecutor, supported: readonly st
 /** Finds the fenced code in texts. */
 export function findFencedCode(texts: readonly string[], languages: readonly string[]): FencedCode {
   const fences = texts.flatMap((text) => findFences(text));
-  const runs = ({ language }: Fence): boolean => languages.includes(canonicalLanguage(language));
+  const runs = ({ language }: Fence): boolean => languages.includes(languageAmong(language, languages));
   const languagesOf = (some: readonly Fence[]): string[] => [...new Set(some.map(({ language }) => language))];
   return {
     runnable: fences.filter((fence) => fence.closed && runs(fence)).map(({ language, code }) => ({ language, code })),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
-import { canonicalLanguage } from "./canonical-language.ts";
+import { languageAmong } from "./canonical-language.ts";
 import type { CodeBlock } from "./code-block.ts";
 
 /**
@@ -25,7 +25,7 @@ function languageSchema(languages: readonly string[] | undefined): z.ZodType<str
     });
   }
   return z.preprocess(
-    (value) => (typeof value === "string" ? canonicalLanguage(value) : value),
+    (value) => (typeof value === "string" ? languageAmong(value, languages) : value),
     z.enum([...languages]),
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canonicalLanguage } from "../../src/index.ts";
+import { canonicalLanguage, languageAmong } from "../../src/index.ts";
 
 test.each([
   ["python", "python"],
@@ -21,4 +21,13 @@ test.each([
   ["__proto__", "__proto__"],
 ])("the canonical name of the language %j is %j", (written, canonical) => {
   expect(canonicalLanguage(written)).toBe(canonical);
+});
+
+test.each([
+  ["Shell", ["sh", "bash"], "bash"],
+  ["shell", ["sh"], "sh"],
+  ["sh", ["sh", "bash"], "sh"],
+  ["py", ["python"], "python"],
+])("%j means, among %j, %j", (written, available, meant) => {
+  expect(languageAmong(written, available)).toBe(meant);
 });

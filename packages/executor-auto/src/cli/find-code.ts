@@ -13,8 +13,8 @@ export interface FoundCode {
 
 /** Finds the code fences of a Markdown text. Fences that only show something (JSON, output, text) are not code. */
 export function findCode(markdown: string): FoundCode {
-  const fences = findFences(markdown).map((each) => ({ ...each, language: canonicalLanguage(each.language) }));
-  const isKnown = ({ language }: CodeBlock): boolean => Object.hasOwn(defaultLanguages, language);
+  const fences = findFences(markdown);
+  const isKnown = ({ language }: CodeBlock): boolean => Object.hasOwn(defaultLanguages, canonicalLanguage(language));
   const closed = fences.filter((each) => each.closed);
   const blocks = closed.filter(isKnown).map(({ language, code }) => ({ language, code }));
   const others = [...new Set(closed.filter((each) => !isKnown(each)).map(({ language }) => language || "no language"))];
@@ -22,5 +22,5 @@ export function findCode(markdown: string): FoundCode {
     ...(others.length === 0 ? [] : [`Not run: blocks in ${others.join(", ")}.`]),
     ...(closed.length === fences.length ? [] : ["Not run: a block without a closing fence, which may be incomplete."]),
   ];
-  return { blocks, languages: [...new Set(blocks.map(({ language }) => language))], notes };
+  return { blocks, languages: [...new Set(blocks.map(({ language }) => canonicalLanguage(language)))], notes };
 }

@@ -1,11 +1,11 @@
 import {
-  canonicalLanguage,
   type CodeBlock,
   type CodeResult,
   type ExecuteOptions,
   type ExecutionEvent,
   type HostCallEvent,
   InvalidInputError,
+  languageAmong,
   makeCodeResult,
   type NetworkDecision,
   WorkspacePathError,
@@ -13,7 +13,7 @@ import {
 import { afterMs, followSignals } from "@fenced/core/abort";
 import { checkExecuteArguments } from "@fenced/core/options";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
-import { normalizeWorkspacePath } from "../workspace/workspace-path.ts";
+import { normalizeWorkspacePath, refuseHome, relativeToWorkspace } from "../workspace/workspace-path.ts";
 import { type BlockEvent, type BlockOutcome, timeIsUp } from "./block-run.ts";
 import {
   type BlockConditions,
@@ -167,31 +167,59 @@ type PreparedBlock =
   | { readonly language: string; readonly code: string; readonly filename?: string }
   | { readonly problem: string };
 
-/**
- * Reads a block's language and file name.
- *
- * @param languages - canonical names of the languages that can run.
- * @param whyMissing - explains why a known language is not among them.
- */
+/** What a session offers to blocks. */
+interface BlockSurroundings {
+  /** Canonical names of the languages that can run. */
+  readonly languages: readonly string[];
+  /** Explains why a known language is not among them. */
+  readonly whyMissing: (language: string) => string | undefined;
+  /** The work directory, as programs see it; `undefined` if that is not known. */
+  readonly workspacePath: string | undefined;
+}
+
+/** Reads a block's language and file name. */
 export function prepareBlock(
-  { language: given, code }: CodeBlock,
-  languages: readonly string[],
-  whyMissing: (language: string) => string | undefined,
+  block: CodeBlock,
+  { languages, whyMissing, workspacePath }: BlockSurroundings,
 ): PreparedBlock {
-  const language = canonicalLanguage(given);
+  const { language: given } = block;
+  // An editor's byte order mark is no part of the program, and shells would take it for a part of the first word.
+  const code = block.code.replace(/^\uFEFF/, "");
+  const language = languageOf(given, code, languages);
   if (!languages.includes(language)) {
     return {
       problem: whyMissing(language) ?? `unknown language "${given}"; this executor runs: ${languages.join(", ")}`,
     };
   }
   const named = filenameDirective(code);
-  if (named === undefined) return { language, code };
+  if (named === undefined) return { language, code: withShebangOptions(language, code) };
   try {
-    return { language, code, filename: normalizeWorkspacePath(named) };
+    refuseHome(named);
+    return { language, code, filename: normalizeWorkspacePath(relativeToWorkspace(named, workspacePath)) };
   } catch (error) {
     if (WorkspacePathError.isInstance(error)) return { problem: filenameNotInWorkspace };
+    if (InvalidInputError.isInstance(error)) return { problem: error.message };
     throw error;
   }
+}
+
+/** The program that a block's first line names, or its second after the file name, and the options for it. */
+const shebang =
+  /^(?:#[ \t]*filename:[^\n]*\n)?#![ \t]*(?:\S*\/env[ \t]+(?:-S[ \t]+)?)?(?:\S*\/)?(\w+)(?:[ \t]+-([A-Za-z]+))?[ \t]*(?:\r?\n|$)/;
+
+/** A script for bash often runs in `sh` without an error, but with wrong results: its first line decides. */
+function languageOf(given: string, code: string, languages: readonly string[]): string {
+  const language = languageAmong(given, languages);
+  if (language !== "sh") return language;
+  return shebang.exec(code)?.[1] === "bash" ? "bash" : language;
+}
+
+/** The options of a script's first line, such as `-e`, which take effect only if the system runs the script itself. */
+function withShebangOptions(language: string, code: string): string {
+  if (language !== "bash" && language !== "sh") return code;
+  const [line, , options] = shebang.exec(code) ?? [];
+  if (line === undefined || options === undefined || !/^[abefhkmnuvxBCEHPT]+$/.test(options)) return code;
+  return `set -${options}\n${code.slice(line.length)}`;
 }
 
 /** A block that fails with a sentence instead of running. */

@@ -1,10 +1,10 @@
 import {
-  canonicalLanguage,
   type CodeBlock,
   type CodeResult,
   type ExecutionEvent,
   type ExecutorCapabilities,
   type JsonValue,
+  languageAmong,
 } from "@fenced/core";
 import {
   captured,
@@ -138,8 +138,9 @@ export class ExecutorTelemetry {
 
   /** A model may name any language, so only those that run here are reported. */
   #languageOf(given: string): string {
-    const name = canonicalLanguage(given);
-    return this.#executor.capabilities.languages.includes(name) ? name : "_OTHER";
+    const { languages } = this.#executor.capabilities;
+    const name = languageAmong(given, languages);
+    return languages.includes(name) ? name : "_OTHER";
   }
 }
 

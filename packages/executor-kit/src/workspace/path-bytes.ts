@@ -46,7 +46,10 @@ export function systemPath(path: string): string | Buffer {
 
 /** The name of a local copy, which any system accepts: `%FF` for a byte that is not UTF-8. */
 export function copyName(path: string): string {
-  return path.replaceAll(/[\udc80-\udcff]/gu, (byte) => `%${(byte.charCodeAt(0) - escaped).toString(16).toUpperCase()}`);
+  return path.replaceAll(
+    /[\udc80-\udcff]/gu,
+    (byte) => `%${(byte.charCodeAt(0) - escaped).toString(16).toUpperCase()}`,
+  );
 }
 
 /** The error for a name that no file system accepts. */

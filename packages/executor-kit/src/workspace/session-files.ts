@@ -5,6 +5,7 @@ import type { BackendSession } from "../backend-session.ts";
 import { isCallFile } from "../host-calls/file-calls.ts";
 import type { SessionLife } from "../session-life.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
+import { refuseHome, relativeToWorkspace } from "./workspace-path.ts";
 
 const bytes = z.custom<Uint8Array>((value) => ArrayBuffer.isView(value), "must be a string or a Uint8Array");
 const argumentsOf = {
@@ -28,45 +29,49 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
 
   async list(directory?: string): Promise<FileInfo[]> {
     checkOptions(argumentsOf.list, { directory }, "files.list");
-    const listed = await this.#use((files) => files.list(directory));
+    const listed = await this.#use((files, inside) =>
+      files.list(directory === undefined ? undefined : inside(directory)),
+    );
     return listed.filter(({ path }) => !isCallFile(path));
   }
 
   async stat(path: string): Promise<FileStat> {
     checkOptions(argumentsOf.path, { path }, "files.stat");
-    return this.#use((files) => files.stat(path));
+    return this.#use((files, inside) => files.stat(inside(path)));
   }
 
   async read(path: string): Promise<Uint8Array> {
     checkOptions(argumentsOf.path, { path }, "files.read");
-    return this.#use((files) => files.read(path));
+    return this.#use((files, inside) => files.read(inside(path)));
   }
 
   readStream(path: string, options: ReadStreamOptions = {}): ReadableStream<Uint8Array> {
     checkOptions(argumentsOf.path, { path }, "files.readStream");
     const range = checkReadStreamOptions(options);
     return readableFrom(
-      () => this.#use(async (files) => files.content(path, range)),
+      () => this.#use(async (files, inside) => files.content(inside(path), range)),
       () => [this.#life.signal, range.signal],
     );
   }
 
   async write(path: string, data: Uint8Array | string): Promise<void> {
     checkOptions(argumentsOf.write, { path, data }, "files.write");
-    return this.#use((files) => files.write(path, data));
+    refuseHome(path);
+    return this.#use((files, inside) => files.write(inside(path), data));
   }
 
   writeStream(path: string): WritableStream<Uint8Array> {
     checkOptions(argumentsOf.path, { path }, "files.writeStream");
+    refuseHome(path);
     return writableInto(
-      () => this.#use((files) => files.writer(path)),
+      () => this.#use((files, inside) => files.writer(inside(path))),
       () => this.#life.signal,
     );
   }
 
   async remove(path: string): Promise<void> {
     checkOptions(argumentsOf.path, { path }, "files.remove");
-    return this.#use((files) => files.remove(path));
+    return this.#use((files, inside) => files.remove(inside(path)));
   }
 
   async upload(localPaths: readonly string[]): Promise<void> {
@@ -76,10 +81,13 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
 
   async download(paths: readonly string[], toDirectory: string): Promise<string[]> {
     checkOptions(argumentsOf.download, { paths, toDirectory }, "files.download");
-    return this.#use((files) => files.download(paths, toDirectory));
+    return this.#use((files, inside) => files.download(paths.map(inside), toDirectory));
   }
 
-  #use<T>(action: (files: BackendSession["files"]) => Promise<T>): Promise<T> {
-    return this.#life.withSession(({ files }) => action(files));
+  /** @param action - `inside` makes an absolute path in the workspace relative to it. */
+  #use<T>(action: (files: BackendSession["files"], inside: (path: string) => string) => Promise<T>): Promise<T> {
+    return this.#life.withSession(({ files, workspacePath }) =>
+      action(files, (path) => relativeToWorkspace(path, workspacePath)),
+    );
   }
 }

@@ -9,14 +9,44 @@ import { hasBytes, unusableName } from "./path-bytes.ts";
  * file's name.
  */
 export function normalizeWorkspacePath(given: string): string {
-  const slashed = process.platform === "win32" ? given.replaceAll("\\", "/") : given;
-  const normal = path.posix.normalize(slashed).replace(/\/$/, "");
+  const normal = path.posix.normalize(slashed(given)).replace(/\/$/, "");
   const leaves = normal === ".." || normal.startsWith("../");
-  if (given === "" || given.includes("\0") || leaves || path.isAbsolute(given) || path.posix.isAbsolute(slashed)) {
+  if (
+    given === "" ||
+    given.includes("\0") ||
+    leaves ||
+    path.isAbsolute(given) ||
+    path.posix.isAbsolute(slashed(given))
+  ) {
     throw outsideWorkspace(given);
   }
   if (!hasBytes(normal)) throw unusableName(given);
   return normal;
+}
+
+/**
+ * A path as callers and models write it, relative to the workspace if it is an absolute path in there: that is what
+ * `pwd` and tracebacks show.
+ *
+ * @param workspace - its absolute path, as programs see it; `undefined` if that is not known.
+ */
+export function relativeToWorkspace(given: string, workspace: string | undefined): string {
+  if (workspace === undefined) return given;
+  const top = `${slashed(workspace).replace(/\/+$/, "")}/`;
+  const normal = path.posix.normalize(slashed(given));
+  if (`${normal}/` === top) return ".";
+  return normal.startsWith(top) ? normal.slice(top.length) : given;
+}
+
+/**
+ * @throws WorkspacePathError for a path to write that starts with `~/`, which only a shell expands: it would become a
+ * directory named `~`.
+ */
+export function refuseHome(given: string): void {
+  if (!/^~[\w.-]*(?:\/|$)/.test(given)) return;
+  throw new WorkspacePathError(`The path ${JSON.stringify(given)} is not in the workspace: \`~\` is not expanded`, {
+    remedy: "Use a path relative to the workspace; for a file whose name starts with `~`, put `./` before it.",
+  });
 }
 
 /** The error for a path that leads out of the workspace. */
@@ -24,4 +54,8 @@ export function outsideWorkspace(given: string): WorkspacePathError {
   return new WorkspacePathError(`The path ${JSON.stringify(given)} is not in the workspace`, {
     remedy: "Use a path relative to the workspace, without `..` and not through a symbolic link that leaves it.",
   });
+}
+
+function slashed(given: string): string {
+  return process.platform === "win32" ? given.replaceAll("\\", "/") : given;
 }

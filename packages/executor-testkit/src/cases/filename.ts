@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
-import type { CodeBlock, CodeExecutor } from "@fenced/core";
+import { type CodeBlock, type CodeExecutor, WorkspacePathError } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import type { FixtureLanguage } from "../languages/fixture-language.ts";
@@ -71,6 +71,52 @@ export const filename: ConformanceGroup = {
         const path = `crlf.${language.extension}`;
         await kit.succeed(executor, named(language, path, `${language.nothing()}\n`, "\r\n"));
         assert.deepEqual(await kit.paths(executor), [path]);
+      },
+    },
+    {
+      name: "understands a first line after a byte order mark",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.shared();
+        const path = `marked.${language.extension}`;
+        const { code } = language.program(language.print("ran"));
+        const block = named(language, path, code, "\r\n");
+        assert.equal((await kit.succeed(executor, { ...block, code: `\uFEFF${block.code}` })).output, "ran\n");
+        assert.deepEqual(await kit.paths(executor), [path]);
+      },
+    },
+    {
+      name: "and files.* accept an absolute path in the workspace, as programs see it",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.shared();
+        const { workspacePath } = executor;
+        if (workspacePath === undefined) return;
+        const path = `sub/absolute.${language.extension}`;
+        const absolute = `${workspacePath}/${path}`;
+        await kit.succeed(executor, named(language, absolute, language.program(language.print("ran")).code));
+        assert.ok((await readText(executor, absolute)).includes(language.print("ran")));
+        assert.equal((await executor.files.stat(absolute)).path, path);
+        assert.deepEqual(await executor.files.list(`${workspacePath}/sub`), await executor.files.list());
+        await executor.files.write(`${workspacePath}/written.txt`, "written");
+        assert.deepEqual(await kit.paths(executor), [path, "written.txt"]);
+        assertRefused(await kit.run(executor, named(language, `${workspacePath}/../${path}`, language.nothing())));
+        await kit.rejects(WorkspacePathError, "read", executor.files.read(`${workspacePath}-other/a.txt`));
+        await executor.files.remove(absolute);
+        assert.deepEqual(await kit.paths(executor), ["written.txt"]);
+      },
+    },
+    {
+      name: "and files.write() refuse `~`, which would become a directory of that name",
+      async run(kit) {
+        const { language } = kit;
+        const executor = await kit.shared();
+        assertRefused(await kit.run(executor, named(language, `~/a.${language.extension}`, language.nothing())));
+        await kit.rejects(WorkspacePathError, "write", executor.files.write("~/a.txt", "a"));
+        await executor.files.write("./~/a.txt", "a");
+        assert.deepEqual(await kit.paths(executor), ["~/a.txt"]);
+        await executor.files.remove("~");
+        assert.deepEqual(await kit.paths(executor), []);
       },
     },
     {

@@ -61,6 +61,34 @@ export const languages: ConformanceGroup = {
     snippet("typescript", ["typescript", "ts", "TS"], "const answer: number = 6 * 7;\nconsole.log(answer);\n"),
     snippet("pwsh", ["pwsh", "powershell", "ps1", "PowerShell"], '[Console]::Out.Write("$(6 * 7)`n")\n'),
     {
+      name: "ignores a byte order mark before the code",
+      async run(kit) {
+        const executor = await kit.shared();
+        for (const language of knownLanguages.filter(({ name }) => kit.capabilities.languages.includes(name))) {
+          const { code } = language.program(language.print("one"), language.print("two"));
+          const block = { language: language.name, code: `\uFEFF${code.replaceAll("\n", "\r\n")}` };
+          assert.equal((await kit.succeed(executor, block)).output, "one\ntwo\n", language.name);
+        }
+      },
+    },
+    {
+      name: "runs a shell block in bash if its first line or its language asks for that, or says that there is no bash",
+      needs: [isRun("sh")],
+      async run(kit) {
+        const executor = await kit.shared();
+        const hasBash = kit.capabilities.languages.includes("bash");
+        const bashOnly = "list=(one two)\necho ${list[1]}\n";
+        for (const line of ["#!/bin/bash", "#!/usr/bin/env bash"]) {
+          const block = { language: "sh", code: `${line}\n${bashOnly}` };
+          if (hasBash) assert.equal((await kit.succeed(executor, block)).output, "two\n");
+          else assert.match((await kit.run(executor, block)).output, /bash/);
+        }
+        if (hasBash) assert.equal((await kit.succeed(executor, { language: "shell", code: bashOnly })).output, "two\n");
+        const strict = await kit.run(executor, { language: "shell", code: "#!/bin/sh -eu\nfalse\necho wrong" });
+        assert.deepEqual([strict.exitCode, strict.output], [1, ""], "the options of the first line count");
+      },
+    },
+    {
       name: "fails a block in an unknown language with exit code 1 and lists the known ones",
       async run(kit) {
         const { language } = kit;
