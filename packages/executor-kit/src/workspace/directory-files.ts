@@ -1,9 +1,10 @@
-import { constants, createReadStream, createWriteStream } from "node:fs";
-import { lstat, mkdir, stat, unlink, type FileHandle } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { constants, createReadStream } from "node:fs";
+import { lstat, mkdir, stat, type FileHandle } from "node:fs/promises";
 import path from "node:path";
-import { pipeline } from "node:stream/promises";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
+import { FileReplacement, replaceLocalFile } from "./file-replacement.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
 import { localFileSize } from "./local-file.ts";
 import { copyName } from "./path-bytes.ts";
@@ -19,8 +20,6 @@ import {
 import { removeEntry, walkTree } from "./walk-tree.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
-/** Does not truncate, since the writer must first check that it is not reading the same file. */
-const writing = constants.O_WRONLY | constants.O_CREAT;
 /** Time limit for a listing in milliseconds, since code may keep adding directories. */
 const listingMs = 120_000;
 /** Minimum size in bytes that a directory entry counts as. */
@@ -32,6 +31,8 @@ const batchSize = 64;
 export interface DirectoryFilesOptions {
   /** Returns true for the relative paths of the executor's own files, which are not listed. Default: no such files. */
   readonly isHidden?: (relativePath: string) => boolean;
+  /** A unique name at the top of the workspace, which `isHidden` knows, for a file that is not complete yet. */
+  readonly newPart?: () => string;
   /**
    * The owner of what is written, if code runs as a different user than this process, which must then be root. Default:
    * this process's user.
@@ -49,16 +50,18 @@ export class DirectoryFiles implements BackendFiles {
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #owner: FileOwner | undefined;
   readonly #limits: FileLimits;
+  readonly #newPart: () => string;
 
   /** @param root - the workspace's directory, which must exist when a method is called. */
   constructor(
     root: string,
-    { isHidden = () => false, owner, identity, limits = fileLimits }: DirectoryFilesOptions = {},
+    { isHidden = isPart, owner, identity, limits = fileLimits, newPart = partName }: DirectoryFilesOptions = {},
   ) {
     this.#root = { path: root, ...(identity === undefined ? {} : { identity }) };
     this.#isHidden = isHidden;
     this.#owner = owner;
     this.#limits = limits;
+    this.#newPart = newPart;
   }
 
   async list(directory = "."): Promise<FileInfo[]> {
@@ -123,10 +126,9 @@ export class DirectoryFiles implements BackendFiles {
   }
 
   async write(file: string, data: Uint8Array | string): Promise<void> {
-    await this.#withFile(file, writing, async (handle) => {
-      await handle.truncate();
-      await handle.writeFile(data);
-    });
+    await using replacement = await this.#replace(file);
+    await replacement.writing((handle) => handle.writeFile(data));
+    await replacement.complete();
   }
 
   async remove(file: string): Promise<void> {
@@ -148,11 +150,7 @@ export class DirectoryFiles implements BackendFiles {
   async upload(localPaths: readonly string[]): Promise<void> {
     for (const local of localPaths) await localFileSize(local);
     for (const local of localPaths) {
-      await this.#withFile(path.basename(local), writing, async (handle) => {
-        if (await isSameFile(handle, local)) return;
-        await handle.truncate();
-        await pipeline(createReadStream(local), handle.createWriteStream());
-      });
+      await this.put(path.basename(local), createReadStream(local));
     }
   }
 
@@ -163,7 +161,7 @@ export class DirectoryFiles implements BackendFiles {
       await this.#withFile(file, constants.O_RDONLY, async (handle) => {
         if (await isSameFile(handle, copy)) return;
         await mkdir(path.dirname(copy), { recursive: true });
-        await pipeline(handle.createReadStream(), createWriteStream(copy));
+        await replaceLocalFile(copy, handle.createReadStream());
       });
       copies.push(copy);
     }
@@ -180,21 +178,16 @@ export class DirectoryFiles implements BackendFiles {
   }
 
   async writer(file: string): Promise<FileWriter> {
-    const handle = await this.#open(file, writing);
-    let over = false;
-    const abort = async (): Promise<void> => {
-      if (over) return;
-      over = true;
-      await handle.truncate().catch(() => {});
-      await this.#removeIf(file, handle).catch(() => {});
-      await handle.close().catch(() => {});
-    };
-    await handle.truncate();
+    const replacement = await this.#replace(file);
+    const abort = (): Promise<void> => replacement[Symbol.asyncDispose]();
     return {
-      write: (bytes) => handle.writeFile(bytes),
+      write: (bytes) => replacement.writing((handle) => handle.writeFile(bytes)),
       close: async () => {
-        over = true;
-        await handle.close();
+        try {
+          await replacement.complete();
+        } finally {
+          await abort();
+        }
       },
       abort,
     };
@@ -206,10 +199,9 @@ export class DirectoryFiles implements BackendFiles {
    * @throws InvalidInputError, WorkspacePathError
    */
   async put(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    await this.#withFile(file, writing, async (handle) => {
-      await handle.truncate();
-      for await (const chunk of content) await handle.writeFile(chunk);
-    });
+    await using replacement = await this.#replace(file);
+    for await (const chunk of content) await replacement.writing((handle) => handle.writeFile(chunk));
+    await replacement.complete();
   }
 
   /** Adds the regular files of one directory to `listing`; returns the names of its directories. */
@@ -233,14 +225,14 @@ export class DirectoryFiles implements BackendFiles {
     return directories;
   }
 
-  /** Removes the unfinished file, but not what code put in its place. */
-  async #removeIf(file: string, handle: FileHandle): Promise<void> {
-    const parts = partsOf(normalizeWorkspacePath(file));
-    const name = parts.pop() ?? "";
-    await using directory = await openDirectory(this.#root, parts, { given: file, create: false });
-    const { dev, ino } = await lstat(directory.entry(name), { bigint: true });
-    const begun = await handle.stat({ bigint: true });
-    if (begun.dev === dev && begun.ino === ino) await unlink(directory.entry(name));
+  async #replace(file: string): Promise<FileReplacement> {
+    const owner = this.#owner;
+    return FileReplacement.begin(this.#root, partsOf(normalizeWorkspacePath(file)), {
+      given: file,
+      create: true,
+      part: this.#newPart(),
+      ...(owner === undefined ? {} : { owner }),
+    });
   }
 
   async #withFile<T>(file: string, flags: number, use: (handle: FileHandle) => Promise<T>): Promise<T> {
@@ -254,19 +246,16 @@ export class DirectoryFiles implements BackendFiles {
   }
 
   async #open(file: string, flags: number): Promise<FileHandle> {
-    const create = (flags & constants.O_CREAT) !== 0;
-    const owner = this.#owner;
-    const parts = partsOf(normalizeWorkspacePath(file));
-    const opening = { given: file, create, flags, ...(owner === undefined ? {} : { owner }) };
-    const handle = await openFile(this.#root, parts, opening);
-    try {
-      if (create && owner) await handle.chown(owner.uid, owner.gid);
-      return handle;
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
+    return openFile(this.#root, partsOf(normalizeWorkspacePath(file)), { given: file, create: false, flags });
   }
+}
+
+function partName(): string {
+  return `.fenced-${randomUUID()}.part`;
+}
+
+function isPart(relativePath: string): boolean {
+  return /^\.fenced-[\da-f-]{36}\.part$/.test(relativePath);
 }
 
 function partsOf(normalPath: string): string[] {

@@ -198,7 +198,7 @@ export async function openRegularFile(place: string | Buffer, flags: number, giv
 }
 
 /** Tries the path as given and, only if it contains a link or a file, the path that it resolves to. */
-async function openInside<T>(
+export async function openInside<T>(
   root: WorkspaceRoot,
   parts: readonly string[],
   { given }: OpenRequest,
@@ -218,7 +218,7 @@ async function openInside<T>(
 }
 
 /** Descends from `root` step by step, without following links. Throws the system's errors. */
-async function descend(
+export async function descend(
   root: WorkspaceRoot,
   parts: readonly string[],
   { given, create, owner }: OpenRequest,
@@ -259,6 +259,7 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
   if (code === "ENAMETOOLONG" || code === "EILSEQ") return unusableName(given);
   if (code === "EEXIST") return belowFile(given);
+  if (isFull(error)) return full(error, given);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
     remedy: "`files.list()` shows which files there are.",
@@ -327,6 +328,18 @@ async function makeDirectory(above: PinnedDirectory, name: string, given: string
 function belowFile(given: string): InvalidInputError {
   return new InvalidInputError(`A part of the path ${JSON.stringify(given)} is a file, not a directory`, {
     remedy: "Remove that file first, or choose another path.",
+  });
+}
+
+/** True if the system had no space for a file, or the user's quota is used up. */
+export function isFull(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
+}
+
+function full(cause: unknown, given: string): BackendUnavailableError {
+  return new BackendUnavailableError(`There is no space left for ${JSON.stringify(given)}: the disk is full`, {
+    remedy: "Remove what is not needed with `files.remove()` or in a block, then try again.",
+    cause,
   });
 }
 

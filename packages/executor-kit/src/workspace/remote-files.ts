@@ -1,10 +1,10 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { pipeline } from "node:stream/promises";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, type FileLimits } from "./file-limits.ts";
+import { replaceLocalFile } from "./file-replacement.ts";
 import { localFileSize } from "./local-file.ts";
 import { copyName } from "./path-bytes.ts";
 import { contentOf, SpoolFile, type FileContent } from "./spool-file.ts";
@@ -159,11 +159,7 @@ export class RemoteFiles implements BackendFiles {
       const first = await content.next();
       try {
         await mkdir(path.dirname(copy), { recursive: true });
-        await pipeline(restOf(first, content), createWriteStream(copy)).catch(async (error: unknown) => {
-          // A partial file must not be mistaken for a complete one.
-          await rm(copy, { force: true });
-          throw error;
-        });
+        await replaceLocalFile(copy, restOf(first, content));
       } finally {
         await content.return?.();
       }

@@ -127,7 +127,9 @@ export class SessionDirectories {
     const owner = this.#giveTo;
     const isHidden = (file: string): boolean => this.isOwn(file);
     const identity = this.#identity;
-    return new DirectoryFiles(this.#workDirectory, { isHidden, identity, ...(owner === undefined ? {} : { owner }) });
+    const newPart = (): string => this.newName("part");
+    const given = owner === undefined ? {} : { owner };
+    return new DirectoryFiles(this.#workDirectory, { isHidden, identity, newPart, ...given });
   }
 
   /** Marks the functions' package in `node_modules` as the session's own, because it contains host functions. */

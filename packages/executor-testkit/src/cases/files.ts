@@ -4,7 +4,7 @@ import { isAbsolute, join } from "node:path";
 import { type CodeBlock, type CodeResult, FileNotFoundError, type WorkspaceFiles } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
-import { language } from "../needs.ts";
+import { language as isRun } from "../needs.ts";
 
 const allBytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 const large = Uint8Array.from({ length: 5 * 1024 * 1024 }, (_, index) => (index * 31 + (index >> 8)) & 0xff);
@@ -84,7 +84,7 @@ export const files: ConformanceGroup = {
     },
     {
       name: "reads, writes and removes every name that it lists, even if it is not UTF-8",
-      needs: [language("python")],
+      needs: [isRun("python")],
       async run(kit) {
         const { files: workspace, ...executor } = await unusualNames(kit);
         const listed = await workspace.list();

@@ -1,0 +1,185 @@
+import { randomUUID } from "node:crypto";
+import { constants, createWriteStream, type Stats } from "node:fs";
+import { type FileHandle, lstat, open, realpath, rename, rm, stat, unlink } from "node:fs/promises";
+import path from "node:path";
+import { pipeline } from "node:stream/promises";
+import { InvalidInputError } from "@fenced/core";
+import {
+  asWorkspaceError,
+  descend,
+  errorCode,
+  notAFile,
+  openInside,
+  type OpenRequest,
+  type PinnedDirectory,
+  type WorkspaceRoot,
+} from "./pinned-directory.ts";
+
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** How to replace a file below a workspace. */
+export interface ReplacementRequest extends OpenRequest {
+  /** A unique name for the incomplete file, at the top of the workspace. */
+  readonly part: string;
+}
+
+/**
+ * A file of a workspace while it is written. It takes the place of an older one when it is complete, so that neither a
+ * full disk nor content that breaks off destroys what was there.
+ */
+export class FileReplacement implements AsyncDisposable {
+  readonly #handle: FileHandle;
+  readonly #part: Place;
+  readonly #target: Place;
+  readonly #given: string;
+  readonly #directories: readonly PinnedDirectory[];
+  #over = false;
+
+  private constructor(handle: FileHandle, parts: ReplacementParts) {
+    this.#handle = handle;
+    this.#part = parts.part;
+    this.#target = parts.target;
+    this.#given = parts.given;
+    this.#directories = parts.directories;
+  }
+
+  /**
+   * Opens a new file for `parts` below `root`; follows symbolic links as long as they stay inside.
+   *
+   * @throws InvalidInputError if there is something other than a regular file; WorkspacePathError if a symbolic link leads
+   * out of `root`.
+   */
+  static async begin(root: WorkspaceRoot, parts: readonly string[], request: ReplacementRequest): Promise<FileReplacement> {
+    return openInside(root, parts, request, async (realParts) => {
+      const name = realParts.at(-1);
+      if (name === undefined) {
+        throw new InvalidInputError(`${JSON.stringify(request.given)} is a directory`, { remedy: "Name a file." });
+      }
+      const directories: PinnedDirectory[] = [];
+      try {
+        const directory = await descend(root, realParts.slice(0, -1), request);
+        directories.push(directory);
+        const before = await regularFile(directory, name, request.given);
+        const top = await descend(root, [], request);
+        directories.push(top);
+        const opened = await openPart([top, directory], request.part);
+        const replacement = new FileReplacement(opened.handle, {
+          part: { directory: opened.directory, name: request.part },
+          target: { directory, name },
+          given: request.given,
+          directories,
+        });
+        await replacement.#takeAfter(before, request.owner);
+        return replacement;
+      } catch (error) {
+        await closeAll(directories);
+        throw error;
+      }
+    });
+  }
+
+  /** @throws errors of the workspace in place of the system's. */
+  async writing(write: (handle: FileHandle) => Promise<void>): Promise<void> {
+    try {
+      await write(this.#handle);
+    } catch (error) {
+      throw asWorkspaceError(error, this.#given);
+    }
+  }
+
+  /** Puts the file in place, with everything that was written. Call it once. */
+  async complete(): Promise<void> {
+    try {
+      await rename(this.#part.directory.entry(this.#part.name), this.#target.directory.entry(this.#target.name));
+    } catch (error) {
+      throw asWorkspaceError(error, this.#given);
+    }
+    this.#over = true;
+    await this.#handle.close();
+  }
+
+  /** Discards the file unless it is complete, and closes everything. Never rejects; may be called more than once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#over) await unlink(this.#part.directory.entry(this.#part.name)).catch(() => {});
+    this.#over = true;
+    // A stream over it may already have closed it.
+    await this.#handle.close().catch(() => {});
+    await closeAll(this.#directories);
+  }
+
+  /** Gives the file what people set on the old one: its permissions, and its owner unless code has one of its own. */
+  async #takeAfter(before: Stats | undefined, owner: ReplacementRequest["owner"]): Promise<void> {
+    const { uid, gid } = owner ?? before ?? {};
+    try {
+      if (uid !== undefined && gid !== undefined) {
+        await this.#handle.chown(uid, gid).catch((error: unknown) => {
+          // Only root may give files away; another user's old file then becomes this user's.
+          if (owner) throw error;
+        });
+      }
+      if (before) await this.#handle.chmod(before.mode & 0o777);
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+}
+
+interface Place {
+  readonly directory: PinnedDirectory;
+  readonly name: string;
+}
+
+interface ReplacementParts {
+  readonly part: Place;
+  readonly target: Place;
+  readonly given: string;
+  readonly directories: readonly PinnedDirectory[];
+}
+
+async function closeAll(directories: readonly PinnedDirectory[]): Promise<void> {
+  for (const directory of directories) await directory[Symbol.asyncDispose]().catch(() => {});
+}
+
+/** @throws the system's error for a link, InvalidInputError for anything else that is not a file. */
+async function regularFile(directory: PinnedDirectory, name: string, given: string): Promise<Stats | undefined> {
+  const stats = await lstat(directory.entry(name)).catch((error: unknown) => {
+    if (errorCode(error) !== "ENOENT") throw error;
+    return undefined;
+  });
+  if (!stats) return undefined;
+  if (stats.isSymbolicLink()) throw Object.assign(new Error(`${given} is a link`), { code: "ELOOP" });
+  if (!stats.isFile()) throw notAFile(given);
+  return stats;
+}
+
+/** Opens it at the top, where a session removes what is left of it, or beside the file if it could not be moved there. */
+async function openPart(
+  [top, beside]: readonly [PinnedDirectory, PinnedDirectory],
+  name: string,
+): Promise<{ readonly directory: PinnedDirectory; readonly handle: FileHandle }> {
+  const [one, other] = await Promise.all([top.stat(), beside.stat()]);
+  if (one.dev === other.dev) {
+    try {
+      return { directory: top, handle: await open(top.entry(name), newFile, 0o666) };
+    } catch (error) {
+      if (errorCode(error) !== "EACCES") throw error;
+    }
+  }
+  return { directory: beside, handle: await open(beside.entry(name), newFile, 0o666) };
+}
+
+/** Writes a file of this host, in the same way. Writes through a link, and into what is not a file, such as a pipe. */
+export async function replaceLocalFile(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const target = await realpath(file).catch(() => file);
+  const before = await stat(target).catch(() => undefined);
+  if (before && !before.isFile()) return pipeline(content, createWriteStream(target));
+  const part = path.join(path.dirname(target), `.fenced-${randomUUID()}.part`);
+  try {
+    await pipeline(content, createWriteStream(part, { flags: "wx", ...(before && { mode: before.mode & 0o777 }) }));
+    await rename(part, target);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
