@@ -4,8 +4,8 @@ import { lstat, mkdir, stat, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
-import { FileReplacement, replaceLocalFile } from "./file-replacement.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
+import { FileReplacement, replaceLocalFile } from "./file-replacement.ts";
 import { localFileSize } from "./local-file.ts";
 import { copyName } from "./path-bytes.ts";
 import {
