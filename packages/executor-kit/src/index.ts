@@ -13,7 +13,14 @@ export {
   type ForkOptions,
 } from "./forkable-code-executor.ts";
 export { absolutePaths } from "./workspace/absolute-paths.ts";
-export { errorCode, PinnedDirectory, asWorkspaceError, type FileOwner } from "./workspace/pinned-directory.ts";
+export {
+  asWorkspaceError,
+  diskFull,
+  errorCode,
+  type FileOwner,
+  isDiskFull,
+  PinnedDirectory,
+} from "./workspace/pinned-directory.ts";
 export { functionStub } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";
 export { functionVariables } from "./functions/function-variables.ts";
@@ -23,6 +30,7 @@ export {
   blockEnvironment,
   blockSource,
   commandLineCapabilities,
+  commandWithoutFile,
   defaultLanguages,
   findPlaceLanguages,
   hostEnvironment,

@@ -10,9 +10,11 @@ import {
 import {
   blockEnvironment,
   commandLineCapabilities,
+  commandWithoutFile,
   functionVariables,
   hostEnvironment,
   hostFunctionLanguages,
+  isDiskFull,
   listenForCalls,
   programsOf,
   removeOwnFile,
@@ -142,7 +144,14 @@ export class LocalSession implements BackendSession {
     if (!language) {
       throw new InvalidInputError(`No command is configured for ${run.language}`, { remedy: "Restart the executor." });
     }
-    const codeFile = await ground.directories.writeBlock(run, language.extension);
+    const inline = run.filename === undefined && commandWithoutFile(run.language, language.command, run.code);
+    let codeFile: string;
+    try {
+      codeFile = await ground.directories.writeBlock(run, language.extension);
+    } catch (error) {
+      if (!inline || !isDiskFull(error)) throw error;
+      return yield* this.#run(inline, run);
+    }
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
     try {
       return { ...(yield* this.#run([...language.command, codeFile], run)), codeFile };

@@ -5,9 +5,11 @@ import {
   type BackendFiles,
   blockEnvironment,
   blockSource,
+  commandWithoutFile,
   commandLineCapabilities,
   functionVariables,
   hostFunctionLanguages,
+  isDiskFull,
   type BackendSession,
   type BlockEvent,
   type BlockOutcome,
@@ -98,19 +100,24 @@ export class SshSession implements BackendSession {
     }
     checkOptions(callEnvironment, { env: block.env }, "executeCodeBlocks");
     const number = link.nextBlock();
-    return yield* runRemoteBlock(link, {
+    const run = {
       host: options.host,
-      command: language.command,
-      source: {
-        file: block.filename ?? link.fileFor(number, language.extension),
-        content: blockSource(block.language, block.code),
-        temporary: block.filename === undefined && (options.cleanupTempFiles ?? true),
-      },
-      number,
       env: { ...blockEnvironment, ...block.env, ...this.#functionVariables(link, block) },
       ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
       signal: block.signal,
-    });
+    };
+    const source = {
+      file: block.filename ?? link.fileFor(number, language.extension),
+      content: blockSource(block.language, block.code),
+      temporary: block.filename === undefined && (options.cleanupTempFiles ?? true),
+    };
+    try {
+      return yield* runRemoteBlock(link, { ...run, command: language.command, source, number });
+    } catch (error) {
+      const inline = block.filename === undefined && commandWithoutFile(block.language, language.command, block.code);
+      if (!inline || !isDiskFull(error)) throw error;
+      return yield* runRemoteBlock(link, { ...run, command: inline, number: link.nextBlock() });
+    }
   }
 
   async *runProgram({ argv, ...program }: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {

@@ -5,6 +5,7 @@ import type { Container, DockerClient } from "@fenced/docker-daemon";
 import {
   RemoteFiles,
   blockSource,
+  diskFull,
   type BackendFiles,
   type BlockRun,
   type DirectoryFiles,
@@ -92,9 +93,9 @@ export class VolumeWorkspace implements ContainerWorkspace {
       await this.#archive.put(workspacePath, [{ name, content: contentOf(Buffer.from(source)) }]);
     } catch (cause) {
       if (FencedError.isInstance(cause)) throw cause;
+      if (/no space left|disk quota exceeded/i.test(String(cause))) throw diskFull("the block");
       throw new BackendUnavailableError(`The block could not be written to the work directory: ${String(cause)}`, {
-        remedy:
-          "If the disk is full, make room with `files.list()` and `files.remove()`; also check that the directory is writable.",
+        remedy: "Check that the directory is writable.",
         cause,
       });
     }

@@ -78,6 +78,28 @@ export function blockSource(language: string, code: string): string {
   return language === "bash" || language === "sh" ? code.replaceAll("\r\n", "\n") : code;
 }
 
+/** Options with which programs run code from their command line. */
+const inlineOptions: Readonly<Record<string, string>> = { python: "-c", bash: "-c", sh: "-c", javascript: "-e" };
+/** Linux allows 128 KiB for one argument. */
+const longestInline = 100_000;
+
+/**
+ * The command that runs code without a file: if the disk is full, a block that makes room must still be able to run.
+ *
+ * @returns `undefined` for a language that cannot do that, or code that is too long.
+ */
+export function commandWithoutFile(
+  language: string,
+  command: readonly string[],
+  code: string,
+): readonly [string, ...string[]] | undefined {
+  const option = inlineOptions[language];
+  const [program, ...words] = command;
+  const source = blockSource(language, code);
+  if (option === undefined || program === undefined || Buffer.byteLength(source) > longestInline) return undefined;
+  return source.includes("\0") ? undefined : [program, ...words, option, source];
+}
+
 /** What is installed where blocks will run: in a container, on another host. */
 export interface PlaceInventory {
   /** The requested programs that were found, with their paths. */

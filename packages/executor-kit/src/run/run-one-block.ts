@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import {
+  FencedError,
   FileNotFoundError,
   InvalidInputError,
   makeBlockResult,
@@ -14,6 +15,7 @@ import { afterMs, followSignals } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
 import { bundleSize } from "../output/bundle-size.ts";
 import { OutputCollector, type StreamName } from "../output/output-collector.ts";
+import { isDiskFull } from "../workspace/pinned-directory.ts";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
 
 /** The conditions under which a block runs. */
@@ -110,6 +112,8 @@ export async function* runOneBlock(
 function refusal(error: unknown): string {
   if (WorkspacePathError.isInstance(error)) return filenameNotInWorkspace;
   if (FileNotFoundError.isInstance(error) || InvalidInputError.isInstance(error)) return error.message;
+  // Code can make room, so this is no reason to give the session up.
+  if (FencedError.isInstance(error) && isDiskFull(error)) return error.message;
   throw error;
 }
 

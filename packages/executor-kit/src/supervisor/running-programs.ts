@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
 import { OutputQueue, type OutputPiece, type OutputWatcher, type SharedMemory } from "../run/output-queue.ts";
+import { diskFull } from "../workspace/pinned-directory.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 import { frameType, type OutputName } from "./wire.ts";
 
@@ -144,6 +145,7 @@ function readEnd(payload: Buffer): ProgramEnd {
 }
 
 function notStarted(problem: string): BackendUnavailableError {
+  if (/: (?:No space left on device|Disk quota exceeded)$/.test(problem)) return diskFull("the block");
   return new BackendUnavailableError(problem, {
     remedy:
       "Call restart(), which ends all processes there, or raise the limits on processes (`pidsLimit`) and memory.",

@@ -10,14 +10,20 @@ import {
 import type { BackendSession } from "../backend-session.ts";
 import type { FunctionPlaces } from "../functions/function-setup.ts";
 import { functionVariables } from "../functions/function-variables.ts";
-import { blockEnvironment, commandLineCapabilities, hostFunctionLanguages } from "../languages/command-languages.ts";
+import {
+  blockEnvironment,
+  commandLineCapabilities,
+  commandWithoutFile,
+  hostFunctionLanguages,
+} from "../languages/command-languages.ts";
 import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
+import { isDiskFull } from "../workspace/pinned-directory.ts";
 import { interpreterToStart, type WarmOptions, warmPrograms } from "./interpreter-options.ts";
 import type { SessionNetwork } from "./session-network.ts";
 import type { StatefulPlace } from "./stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
-import type { ProgramEnd } from "./supervised-program.ts";
+import type { ProgramEnd, SupervisedProgram } from "./supervised-program.ts";
 
 /** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
 const stoppingMs = 1000;
@@ -163,19 +169,24 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
         remedy: "Restart the executor.",
       });
     }
-    const needsFile = interpret === undefined || block.filename !== undefined;
-    const file = needsFile ? await place.writeBlock(block, language.extension) : undefined;
-    const { signal, stdin } = block;
+    const { signal, stdin, filename } = block;
     const env = this.#variables(place, block);
+    const given = { env, signal, ...(stdin !== undefined && { stdin }) };
+    const needsFile = interpret === undefined || filename !== undefined;
+    const inline = filename === undefined && commandWithoutFile(block.language, language.command, block.code);
+    const withoutFile = inline && { ...given, argv: this.#wrap(inline) };
+    let file: BlockFile | undefined;
+    try {
+      file = needsFile ? await place.writeBlock(block, language.extension) : undefined;
+    } catch (error) {
+      if (!withoutFile || !isDiskFull(error)) throw error;
+      return yield* this.#follow(place, () => place.runner.run(withoutFile));
+    }
     const argv = this.#wrap([...language.command, file?.path ?? ""]);
-    const program = {
-      argv,
-      env,
-      signal,
-      ...(stdin !== undefined && { stdin }),
-      ...(file?.sent && { file: file.sent }),
-    };
-    return yield* this.#follow(place, () => interpret?.(env, signal) ?? place.runner.run(program), file);
+    const program = { ...given, argv, ...(file?.sent && { file: file.sent }) };
+    const start = (): AsyncGenerator<BlockEvent, ProgramEnd, void> =>
+      interpret?.(env, signal) ?? orWithoutFile(place.runner, program, withoutFile);
+    return yield* this.#follow(place, start, file);
   }
 
   async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -291,6 +302,20 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
       ...(hasFunctions ? functionVariables(this.functionPlaces(), hostCalls, variables, ":") : {}),
       [sessionMark]: this.#settings.id,
     };
+  }
+}
+
+/** Runs a program whose file is sent with it, or its alternative if there is no space for the file. */
+async function* orWithoutFile(
+  runner: PlaceRunner,
+  program: SupervisedProgram,
+  alternative: SupervisedProgram | false | undefined,
+): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  try {
+    return yield* runner.run(program);
+  } catch (error) {
+    if (!alternative || !program.file || !isDiskFull(error)) throw error;
+    return yield* runner.run(alternative);
   }
 }
 

@@ -259,7 +259,7 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
   if (code === "ENAMETOOLONG" || code === "EILSEQ") return unusableName(given);
   if (code === "EEXIST") return belowFile(given);
-  if (isFull(error)) return full(error, given);
+  if (isDiskFull(error)) return diskFull(JSON.stringify(given), error);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
     remedy: "`files.list()` shows which files there are.",
@@ -331,13 +331,20 @@ function belowFile(given: string): InvalidInputError {
   });
 }
 
-/** True if the system had no space for a file, or the user's quota is used up. */
-export function isFull(error: unknown): boolean {
-  return ["ENOSPC", "EDQUOT"].includes(errorCode(error) ?? "");
+/** True if the system had no space for a file, or the user's quota is used up; also for an error with that cause. */
+export function isDiskFull(error: unknown): boolean {
+  const code = errorCode(FencedError.isInstance(error) ? error.cause : error);
+  return code === "ENOSPC" || code === "EDQUOT";
 }
 
-function full(cause: unknown, given: string): BackendUnavailableError {
-  return new BackendUnavailableError(`There is no space left for ${JSON.stringify(given)}: the disk is full`, {
+/**
+ * The error for a full disk.
+ *
+ * @param what - what could not be written: a quoted path, `the block`.
+ * @param cause - the system's error, if there is one.
+ */
+export function diskFull(what: string, cause: unknown = { code: "ENOSPC" }): BackendUnavailableError {
+  return new BackendUnavailableError(`There is no space left for ${what}: the disk is full`, {
     remedy: "Remove what is not needed with `files.remove()` or in a block, then try again.",
     cause,
   });

@@ -227,6 +227,9 @@ export function writeOwnFile(place: string, content: string, owner?: FileOwner):
   try {
     writeFileSync(fd, content);
     if (owner) fchownSync(fd, owner.uid, owner.gid);
+  } catch (error) {
+    unlinkSync(place);
+    throw error;
   } finally {
     closeSync(fd);
   }

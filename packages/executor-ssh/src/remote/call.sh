@@ -25,6 +25,7 @@ refused_by_system() {
   case $1 in
   *'File name too long'*) refuse ENAMETOOLONG ;;
   *'Not a directory'*) refuse ENOTDIR ;;
+  *'No space left on device'* | *'Disk quota exceeded'*) refuse ENOSPC ;;
   *) refuse "EACCES $1" ;;
   esac
 }
