@@ -144,7 +144,8 @@ export class LocalSession implements BackendSession {
     if (!language) {
       throw new InvalidInputError(`No command is configured for ${run.language}`, { remedy: "Restart the executor." });
     }
-    const inline = run.filename === undefined && commandWithoutFile(run.language, language.command, run.code);
+    const inline =
+      run.filename === undefined ? commandWithoutFile(run.language, language.command, run.code) : undefined;
     let codeFile: string;
     try {
       codeFile = await ground.directories.writeBlock(run, language.extension);

@@ -114,7 +114,8 @@ export class SshSession implements BackendSession {
     try {
       return yield* runRemoteBlock(link, { ...run, command: language.command, source, number });
     } catch (error) {
-      const inline = block.filename === undefined && commandWithoutFile(block.language, language.command, block.code);
+      const inline =
+        block.filename === undefined ? commandWithoutFile(block.language, language.command, block.code) : undefined;
       if (!inline || !isDiskFull(error)) throw error;
       return yield* runRemoteBlock(link, { ...run, command: inline, number: link.nextBlock() });
     }

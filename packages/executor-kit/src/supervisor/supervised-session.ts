@@ -173,8 +173,9 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const env = this.#variables(place, block);
     const given = { env, signal, ...(stdin !== undefined && { stdin }) };
     const needsFile = interpret === undefined || filename !== undefined;
-    const inline = filename === undefined && commandWithoutFile(block.language, language.command, block.code);
-    const withoutFile = inline && { ...given, argv: this.#wrap(inline) };
+    const inline =
+      filename === undefined ? commandWithoutFile(block.language, language.command, block.code) : undefined;
+    const withoutFile = inline === undefined ? undefined : { ...given, argv: this.#wrap(inline) };
     let file: BlockFile | undefined;
     try {
       file = needsFile ? await place.writeBlock(block, language.extension) : undefined;
@@ -309,7 +310,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
 async function* orWithoutFile(
   runner: PlaceRunner,
   program: SupervisedProgram,
-  alternative: SupervisedProgram | false | undefined,
+  alternative: SupervisedProgram | undefined,
 ): AsyncGenerator<BlockEvent, ProgramEnd, void> {
   try {
     return yield* runner.run(program);
