@@ -49,7 +49,11 @@ export class FileReplacement implements AsyncDisposable {
    * @throws InvalidInputError if there is something other than a regular file; WorkspacePathError if a symbolic link leads
    * out of `root`.
    */
-  static async begin(root: WorkspaceRoot, parts: readonly string[], request: ReplacementRequest): Promise<FileReplacement> {
+  static async begin(
+    root: WorkspaceRoot,
+    parts: readonly string[],
+    request: ReplacementRequest,
+  ): Promise<FileReplacement> {
     return openInside(root, parts, request, async (realParts) => {
       const name = realParts.at(-1);
       if (name === undefined) {
