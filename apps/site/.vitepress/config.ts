@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { slug } from "github-slugger";
 import { defineConfig } from "vitepress";
+import { breakCode } from "../src/break-code.ts";
 import { writeMarkdownTwins } from "../src/markdown-twins.ts";
 import { apiSidebars, sidebar } from "../src/navigation.ts";
 import { noPages, pageOf } from "../src/pages.ts";
@@ -25,7 +26,7 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: (text) => slug(text) },
     config: (markdown) => {
-      markdown.use(repositoryLinks);
+      markdown.use(repositoryLinks).use(breakCode);
     },
   },
   vite: {
@@ -46,12 +47,13 @@ export default defineConfig({
     ],
   },
   transformPageData: ({ filePath, frontmatter, relativePath }) => {
-    if (relativePath.startsWith("api/")) frontmatter["editLink"] = false;
+    if (relativePath.startsWith("api/")) Object.assign(frontmatter, { editLink: false, pageClass: "api" });
     // Without headings, wide tables get the outline's space.
     if (!/^## /m.test(textOf(filePath))) frontmatter["aside"] = false;
   },
   buildEnd: ({ outDir }) => writeMarkdownTwins(outDir),
   themeConfig: {
+    logo: { src: "/favicon.svg", alt: "" },
     nav: [
       { text: "Getting started", link: "/getting-started" },
       { text: "API", link: "/api/", activeMatch: "^/api/" },

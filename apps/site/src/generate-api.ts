@@ -15,7 +15,14 @@ import type { PluginOptions } from "typedoc-plugin-markdown";
 import { apiFolder } from "./pages.ts";
 import { isThere, repositoryUrl, root, textOf } from "./repository.ts";
 
-const packages = readdirSync(join(root, "packages")).filter((name) => isThere(`packages/${name}/src/index.ts`));
+/** What can be imported: each package, and each of its subpaths, such as `core/web`, with its source. */
+const entries = new Map(
+  readdirSync(join(root, "packages"))
+    .filter((name) => isThere(`packages/${name}/src/index.ts`))
+    .flatMap((name) =>
+      exportsOf(name).map(({ subpath, source }) => [join(name, subpath), join("packages", name, source)]),
+    ),
+);
 
 /** The heading above members that only subclasses call or override. */
 const hooks = "For subclasses";
@@ -23,7 +30,7 @@ const hooks = "For subclasses";
 const options: TypeDocOptions & PluginOptions = {
   plugin: ["typedoc-plugin-markdown"],
   outputs: [{ name: "markdown", path: join(root, apiFolder) }],
-  entryPoints: packages.map((name) => join(root, "packages", name, "src/index.ts")),
+  entryPoints: [...entries.values()].map((source) => join(root, source)),
   tsconfig: join(root, "apps/site/tsconfig.typedoc.json"),
   basePath: root,
   disableGit: true,
@@ -54,17 +61,16 @@ application.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project: converted })
 const project = await application.convert();
 if (project === undefined || application.logger.hasErrors()) process.exit(1);
 for (const module of project.children ?? []) {
-  const folder = module.name.replace(/\/src$/, "").replace("packages/", "");
-  const { name, description } = JSON.parse(textOf(`packages/${folder}/package.json`)) as {
-    name: string;
-    description: string;
-  };
-  module.name = name;
-  module.comment = new Comment([{ kind: "text", text: `${description}.` }]);
+  // TypeDoc names a module after the folder of its index.ts.
+  const [folder = "", subpath = ""] = module.name.replace("packages/", "").split(/\/src\/?/);
+  const { name, description } = manifestOf(folder);
+  module.name = join(name, subpath);
+  const text = subpath === "" ? `${description}.` : `Import it from \`${module.name}\`.`;
+  module.comment = new Comment([{ kind: "text", text }]);
 }
 await application.generateOutputs(project);
 if (application.logger.hasErrors() || application.logger.hasWarnings()) process.exit(1);
-console.log(`${packages.length} packages are documented in ${apiFolder}.`);
+console.log(`${entries.size} packages and subpaths are documented in ${apiFolder}.`);
 
 /**
  * Keeps what users call apart from hooks for authors: the protected members of a base class get their own group at the
@@ -84,4 +90,18 @@ function groupAsHook(member: DeclarationReflection): void {
   const [documented = member] = member.getNonIndexSignatures();
   documented.comment ??= new Comment();
   documented.comment.blockTags.push(new CommentTag("@group", [{ kind: "text", text: hooks }]));
+}
+
+function manifestOf(folder: string) {
+  return JSON.parse(textOf(`packages/${folder}/package.json`)) as {
+    readonly name: string;
+    readonly description: string;
+    readonly exports: Readonly<Record<string, string | { readonly "@fenced/source": string }>>;
+  };
+}
+
+function exportsOf(folder: string): { subpath: string; source: string }[] {
+  return Object.entries(manifestOf(folder).exports).flatMap(([subpath, target]) =>
+    typeof target === "string" ? [] : [{ subpath, source: target["@fenced/source"] }],
+  );
 }

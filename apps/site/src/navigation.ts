@@ -122,15 +122,37 @@ export function apiSidebars(): Record<string, DefaultTheme.SidebarItem[]> {
     { text: "For authors of executors", items: entries(packages.filter((name) => forAuthors.has(name))) },
   ];
   const sidebars = packages.map((name) => {
-    const folder = `${apiFolder}/@fenced/${name}`;
-    const kinds = foldersIn(folder).map((kind) => ({
-      text: kindTitles[kind] ?? kind,
-      items: pagesIn(`${folder}/${kind}`).map((file) => ({ text: basename(file, ".md"), link: routeOf(file) ?? "" })),
+    const subpaths = foldersIn(`${apiFolder}/@fenced/${name}`).filter((folder) => !(folder in kindTitles));
+    const groups = subpaths.map((subpath) => ({
+      text: `@fenced/${name}/${subpath}`,
+      link: `/api/${name}/${subpath}/`,
+      collapsed: true,
+      items: kindsIn(`${name}/${subpath}`),
     }));
     const entry = { text: `@fenced/${name}`, link: `/api/${name}/` };
-    return [`/api/${name}/`, [{ items: [{ text: "All packages", link: "/api/" }, entry] }, ...kinds]] as const;
+    const top = { items: [{ text: "All packages", link: "/api/" }, entry] };
+    return [`/api/${name}/`, [top, ...kindsIn(name), ...groups]] as const;
   });
   return { "/api/": all, ...Object.fromEntries(sidebars) };
+}
+
+/** What a package or one of its subpaths exports, by kind. */
+function kindsIn(entry: string): DefaultTheme.SidebarItem[] {
+  const folder = `${apiFolder}/@fenced/${entry}`;
+  return foldersIn(folder)
+    .filter((kind) => kind in kindTitles)
+    .map((kind) => ({
+      text: kindTitles[kind] ?? kind,
+      items: pagesIn(`${folder}/${kind}`).map((file) => ({
+        text: breakable(basename(file, ".md")),
+        link: routeOf(file) ?? "",
+      })),
+    }));
+}
+
+/** A long name may break between its words. The sidebar shows texts as HTML. */
+function breakable(name: string): string {
+  return name.replaceAll(/[a-z\d](?=[A-Z])/g, "$&<wbr>");
 }
 
 /** The packages that only authors of executors import. */
