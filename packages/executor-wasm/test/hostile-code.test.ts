@@ -22,14 +22,27 @@ describe("hostile code", () => {
     executor.executeCodeBlocks([{ language: "python", code }], options);
   const goesOn = async (): Promise<void> => expect((await run("print('next')")).output).toBe("next\n");
 
-  it.each(["import js", "import pyodide_js", "from js import process", "from pyodide.code import run_js"])(
-    "cannot %s",
-    async (statement) => {
-      const { exitCode, stderr } = await run(statement);
-      expect(exitCode).toBe(1);
-      expect(stderr).toMatch(/ImportError|ModuleNotFoundError/);
-    },
-  );
+  it.each([
+    "import js",
+    "import pyodide_js",
+    "import pyodide_js._api",
+    "from js import process",
+    "from pyodide.code import run_js",
+  ])("cannot %s", async (statement) => {
+    const { exitCode, stderr } = await run(statement);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/ImportError|ModuleNotFoundError/);
+  });
+
+  it("finds nothing of JavaScript in what the import hooks have kept", async () => {
+    const code = `
+import sys, _pyodide._importhook as hooks
+print(hooks.jsfinder.jsproxies, [name for name in sys.modules if name.startswith(("js.", "pyodide_js")) and sys.modules[name] is not None])
+try: hooks.jsfinder.find_spec("pyodide_js", None).loader.create_module(None)
+except Exception as error: print(type(error).__name__)
+`;
+    expect((await run(code)).stdout).toBe("{} []\nAttributeError\n");
+  });
 
   it("cannot make code from text through constructor.constructor", async () => {
     const { stdout, exitCode } = await run(attack("eval"));

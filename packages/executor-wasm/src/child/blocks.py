@@ -136,6 +136,79 @@ def _no_system(command):
     raise OSError(errno.ENOTSUP, "Programs cannot be started: this is Python in WebAssembly")
 
 
+def _hide_javascript():
+    """Takes away what offers nothing useful to a program, but plenty to a hostile one."""
+    import _pyodide._importhook
+    import pyodide._package_loader
+    import pyodide.code
+    import pyodide.webloop
+
+    _pyodide._importhook.jsfinder.jsproxies.clear()
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "JsFinder"]
+    for name in ["js", "pyodide_js"] + [each for each in sys.modules if each.startswith(("js.", "pyodide_js."))]:
+        loader = getattr(getattr(sys.modules.get(name), "__spec__", None), "loader", None)
+        if loader is not None:
+            loader.jsproxy = None
+        sys.modules[name] = None
+    for module, name in (
+        (pyodide.code, "run_js"),
+        (pyodide._package_loader, "loadedPackages"),
+        (pyodide.webloop, "scheduleCallback"),
+    ):
+        vars(module).pop(name, None)
+
+
+def _know_utc():
+    """The time zone that needs no data. The others come with the package `tzdata`."""
+    import zoneinfo._common as common
+
+    def load(key):
+        if key in names:
+            return io.BytesIO(utc)
+        try:
+            return load_data(key)
+        except common.ZoneInfoNotFoundError:
+            raise common.ZoneInfoNotFoundError(
+                'No time zone found with key %s: only UTC is built in. Pass `packages: { install: ["tzdata"] }` '
+                "with an `index`, or its wheel in `wheels`, to the executor for the others" % key
+            ) from None
+
+    names = [
+        prefix + name for prefix in ("", "Etc/") for name in ("UTC", "GMT", "UCT", "Universal", "Zulu", "Greenwich")
+    ]
+    # A file with one type of local time and no transitions, in both versions of the format (RFC 8536).
+    header = b"TZif2" + bytes(15) + b"".join(count.to_bytes(4, "big") for count in (0, 0, 0, 0, 1, 4))
+    utc = (header + bytes(6) + b"UTC\0") * 2 + b"\nUTC0\n"
+    load_data, common.load_tzdata = common.load_tzdata, load
+
+
+def _module(name, **members):
+    module = sys.modules[name] = types.ModuleType(name)
+    vars(module).update(members, __spec__=type(sys.__spec__)(name, None, origin="built-in"))
+
+
+def _know_user():
+    """The modules `pwd` and `grp`, which libraries ask for the user's name; there is only one."""
+
+    def only(entry, key, what):
+        def get(asked):
+            if asked != entry[key]:
+                raise KeyError("%s not found: %r" % (what, asked))
+            return entry
+
+        return get
+
+    user = ("web_user", "x", 1000, 1000, "", "/home/pyodide", "/bin/false")
+    group = ("web_user", "x", 1000, [])
+    fields = "pw_name pw_passwd pw_uid pw_gid pw_gecos pw_dir pw_shell"
+    user = collections.namedtuple("struct_passwd", fields)(*user)
+    group = collections.namedtuple("struct_group", "gr_name gr_passwd gr_gid gr_mem")(*group)
+    names = {"struct_passwd": type(user), "getpwall": lambda: [user]}
+    _module("pwd", getpwnam=only(user, 0, "getpwnam(): name"), getpwuid=only(user, 2, "getpwuid(): uid"), **names)
+    names = {"struct_group": type(group), "getgrall": lambda: [group]}
+    _module("grp", getgrnam=only(group, 0, "getgrnam(): name"), getgrgid=only(group, 2, "getgrgid(): gid"), **names)
+
+
 def prepare(env, installs):
     """Called when the interpreter has started, before the first block."""
     global _sleep_device, _host_device
@@ -153,14 +226,7 @@ def prepare(env, installs):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
     if installs:
         sys.modules["micropip"] = sys.modules["_fenced_micropip"]
-    # These offer nothing useful to a program, but plenty to a hostile one.
-    for name in ("js", "pyodide_js"):
-        sys.modules[name] = None
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "JsFinder"]
-    import pyodide.code
-
-    if hasattr(pyodide.code, "run_js"):
-        del pyodide.code.run_js
+    _hide_javascript()
     # The interpreter's own event loop always counts as running.
     asyncio.events._set_running_loop(None)
     asyncio.events._set_event_loop_policy(_Policy())
@@ -282,3 +348,8 @@ def _report():
     while trace is not None and trace.tb_frame.f_code.co_filename == "<fenced>":
         trace = trace.tb_next
     traceback.print_exception(kind, error, trace)
+
+
+# Part of the snapshot.
+_know_utc()
+_know_user()

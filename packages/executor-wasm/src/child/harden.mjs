@@ -7,7 +7,7 @@ import { createRequire, syncBuiltinESMExports } from "node:module";
 
 /** Node modules that the interpreter needs while it is loaded. */
 const neededModules = ["fs", "fs/promises", "path", "url", "crypto", "events", "tty"];
-/** Modules that open connections, start programs or threads, compile text, or load others. No others can be loaded later. */
+/** Modules that open connections, start programs or threads, compile text, or load others. No others can be imported later. */
 const harmfulModules =
   "net tls dns dns/promises dgram http https child_process cluster worker_threads inspector vm v8 module".split(" ");
 /** Globals that reach out of the process, or start threads. */
@@ -38,6 +38,9 @@ const modules = new Map([...neededModules, ...harmfulModules].map((name) => [nam
 /** Called before the interpreter is loaded. */
 export function harden() {
   for (const name of harmfulModules) empty(name);
+  // `Module.prototype._compile` makes code from text, whatever V8 was told.
+  const { prototype } = /** @type {Function} */ (modules.get("module"));
+  for (const key of Reflect.ownKeys(prototype)) Reflect.deleteProperty(prototype, key);
   // The interpreter creates a `require` to load what it needs.
   const load = (/** @type {string} */ name) => modules.get(name.replace("node:", "")) ?? {};
   Object.assign(modules.get("module") ?? {}, { createRequire: () => load });
@@ -47,6 +50,8 @@ export function harden() {
   }
   // The interpreter asks it for the numbers of file flags.
   Reflect.defineProperty(process, "binding", { value: () => ({ fs: constants }), configurable: true });
+  // The interpreter's error contains what it would print when it crashes; Node has no streams left to print it to.
+  for (const name of Object.keys(console)) Reflect.set(console, name, () => {});
   // It reads their descriptors; Node would create streams, whose modules are missing by now.
   for (const [fd, name] of ["stdin", "stdout", "stderr"].entries()) {
     Object.defineProperty(process, name, { value: { fd, isTTY: false }, configurable: true });
@@ -56,21 +61,37 @@ export function harden() {
   Object.defineProperty(globalThis, "require", { value: () => ({}), configurable: true });
 }
 
-/** Called when the interpreter is loaded and needs only random numbers from Node. */
+/**
+ * Called when the interpreter is loaded and needs only random numbers from Node. From then on, every import fails, except
+ * of modules that have been imported before, which are empty.
+ */
 export function hardenAgain() {
   for (const name of neededModules) empty(name, name === "crypto" ? keptOfCrypto : []);
   empty("module");
   synchronise();
   modules.clear();
+  closeImports();
   Reflect.deleteProperty(globalThis, "require");
   for (const key of Object.getOwnPropertyNames(process)) {
     if (!keptOfProcess.includes(key)) Reflect.deleteProperty(process, key);
   }
-  // The interpreter's error contains what it would print when it crashes; Node has no streams left to print it to.
-  for (const name of Object.keys(console)) Reflect.set(console, name, () => {});
   // Node reads settings from the first for error messages; Python calls the second.
   Object.defineProperty(process, "env", { value: Object.freeze(Object.create(null)) });
   Object.defineProperty(process, "getuid", { value: () => 1000 });
+}
+
+/**
+ * Node resolves whatever is imported (its own modules, files, `data:`) with the class `URL`, whose methods anybody can replace,
+ * but not back again. `realm.test.ts` tries every module of Node.
+ */
+function closeImports() {
+  const closed = () => {
+    throw new Error("Nothing can be imported any more.");
+  };
+  for (const key of Reflect.ownKeys(URL.prototype)) {
+    Object.defineProperty(URL.prototype, key, { get: closed, set: closed, configurable: false });
+  }
+  Object.freeze(URL.prototype);
 }
 
 /**

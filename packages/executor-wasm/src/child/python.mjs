@@ -44,6 +44,12 @@ if (snapshot && !digest(snapshot.content).equals(snapshot.digest)) {
   exit(1);
 }
 const hash = createHash("sha256");
+/**
+ * Why the program or a library aborted the interpreter, as `os.abort()` does; empty if it did not say.
+ *
+ * @type {string | undefined}
+ */
+let abortReason;
 harden();
 limitMemory(plan.memoryBytes);
 const { loadPyodide } = await import(`file://${plan.directory}/pyodide.mjs`);
@@ -112,6 +118,10 @@ function serve() {
   const blocks = python.pyimport("_fenced");
   blocks.prepare(JSON.stringify(plan.env), plan.installs);
   const { run } = blocks;
+  // oxlint-disable-next-line no-underscore-dangle -- Emscripten looks for it there
+  python._module.onAbort = (/** @type {unknown} */ what) => {
+    abortReason = String(what ?? "");
+  };
   hardenAgain();
   send(frameType.ready);
   for (;;) {
@@ -168,7 +178,8 @@ function outcome(run) {
   } catch (error) {
     const { name, status, message } = /** @type {{ name?: string, status?: number, message?: string }} */ (error ?? {});
     if (name === "ExitStatus" || name === "Exit") return { exitCode: (status ?? 1) & 0xff, over: true };
-    sendAll(frameType.stderr, Buffer.from(`The interpreter crashed: ${message}\n`));
+    const reason = abortReason === undefined ? `The interpreter crashed: ${message}` : `Aborted ${abortReason}`.trim();
+    sendAll(frameType.stderr, Buffer.from(`${reason}\n`));
     return { exitCode: 134, over: true };
   }
 }

@@ -58,9 +58,23 @@ interface ProcessPlan {
 
 const load = createRequire(import.meta.url);
 
-/** A package's directory, as the permission model sees it. */
+/**
+ * A file of a package, as the permission model sees it.
+ *
+ * @throws BackendUnavailableError if it is inside an archive, which only processes under Yarn's Plug'n'Play can read.
+ */
+function fileOf(module: string): string {
+  const file = realpathSync(load.resolve(module));
+  if (process.versions["pnp"] === undefined || !/\.zip[\\/]/.test(file)) return file;
+  throw new BackendUnavailableError(`A package that interpreters need is in a zip archive: ${module}`, {
+    remedy:
+      "Set `nodeLinker: node-modules` in .yarnrc.yml, or make Yarn unpack the packages that the README of " +
+      "@fenced/executor-wasm lists, with `dependenciesMeta` in the project's package.json.",
+  });
+}
+
 function directoryOf(module: string): string {
-  return path.dirname(realpathSync(load.resolve(module)));
+  return path.dirname(fileOf(module));
 }
 
 /** What a snapshot depends on, besides the version of Node. */
@@ -109,15 +123,15 @@ export function startJavaScript(options: ProcessOptions): StartedProcess {
     wasm: path.join(engine, "quickjs.wasm"),
     extensions: path.join(engine, "extensions"),
     parser: path.join(directoryOf("acorn/package.json"), "dist/acorn.mjs"),
-    typescript: realpathSync(load.resolve("@swc/wasm-typescript")),
+    typescript: fileOf("@swc/wasm-typescript"),
   };
   const inspect = directoryOf("object-inspect/package.json");
   const libraries = {
-    buffer: realpathSync(load.resolve("buffer/index.js")),
-    "base64-js": realpathSync(load.resolve("base64-js")),
-    ieee754: realpathSync(load.resolve("ieee754")),
-    events: realpathSync(load.resolve("events/events.js")),
-    "path-browserify": realpathSync(load.resolve("path-browserify")),
+    buffer: fileOf("buffer/index.js"),
+    "base64-js": fileOf("base64-js"),
+    ieee754: fileOf("ieee754"),
+    events: fileOf("events/events.js"),
+    "path-browserify": fileOf("path-browserify"),
     "object-inspect": path.join(inspect, "index.js"),
     "./stringWidth": path.join(inspect, "stringWidth.js"),
     "./stringWidthRanges": path.join(inspect, "stringWidthRanges.js"),
