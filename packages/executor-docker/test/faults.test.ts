@@ -26,6 +26,16 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     expect(await printed(executor, "python", "print('next')")).toBe("next");
   });
 
+  it("a block that needs more shared memory than there is ends with 135 and an explanation", async () => {
+    await using executor = createExecutor({ memoryBytes: 268_435_456 });
+    const code =
+      "from multiprocessing.shared_memory import SharedMemory\nheld = SharedMemory(create=True, size=SIZE)\nheld.buf[:] = bytes(SIZE)\nheld.close(); held.unlink()\nprint('fits')";
+    expect(await printed(executor, "python", code.replaceAll("SIZE", "90_000_000"))).toBe("fits");
+    const result = await run(executor, "python", code.replaceAll("SIZE", "140_000_000"));
+    expect(result.exitCode).toBe(135);
+    expect(result.stderr).toMatch(/ended by SIGBUS.*shared memory.*\/dev\/shm/);
+  });
+
   it("a block that kills itself ends with 137 and no explanation", async () => {
     await using executor = createExecutor();
     const result = await run(executor, "bash", "kill -9 $$");

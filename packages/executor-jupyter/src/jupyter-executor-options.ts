@@ -11,7 +11,7 @@ import { serverSettings, type ServerSettings } from "./servers/server-settings.t
 export interface JupyterExecutorOptions extends BaseExecutorOptions {
   /**
    * Where kernels run: a server of this package, which may serve many executors, or the address of a running server.
-   * Default: its own `LocalJupyterServer`.
+   * Executors on one server are not separated: code can read and end the kernels of all of them. Default: its own `LocalJupyterServer`.
    */
   readonly server?: JupyterServer | ServerSettings;
   /** The kernel to start, by the name under which it is installed on the server. Default: `python3`. */

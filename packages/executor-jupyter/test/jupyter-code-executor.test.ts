@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { ComponentError, FunctionWithRequirements, InvalidInputError, loadComponent } from "@fenced/core";
@@ -49,6 +49,25 @@ print(await main(4), asyncio.current_task() is not None)`;
         stateLost: false,
       });
       expect((await executor.executeCodeBlocks([python("print(asyncio.run(main(5)))")])).output).toBe("5\n");
+    });
+
+    it("import what they have just installed, and leave no empty directory for that", patience, async () => {
+      const [before, home] = [process.env["HOME"], await mkdtemp(path.join(tmpdir(), "fenced-test-"))];
+      process.env["HOME"] = home;
+      try {
+        await using server = new LocalJupyterServer({ python: jupyterPythons[version] });
+        await using executor = new JupyterCodeExecutor({ server });
+        const look = `import os, site, sys
+place = site.getusersitepackages()
+# A virtual environment has packages of its own.
+print(not site.ENABLE_USER_SITE or place in sys.path and place.startswith(${JSON.stringify(home)}))`;
+        expect((await executor.executeCodeBlocks([python(look)])).output).toBe("True\n");
+        await executor.stop();
+        expect(await readdir(home)).not.toContain(".local");
+      } finally {
+        process.env["HOME"] = before;
+        await rm(home, { recursive: true });
+      }
     });
 
     it("return the exit code of sys.exit()", patience, async () => {

@@ -50,6 +50,14 @@ describe.concurrent("a pod", needs("kubernetes"), () => {
     });
   });
 
+  it("has room in /dev/shm, a user with a name, and packages that the same block can import", async ({ expect }) => {
+    await using executor = createExecutor();
+    const code = `import getpass, os, site, sys
+print(os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize > 67108864, getpass.getuser())
+print(site.getusersitepackages() in sys.path, os.environ["PIP_BREAK_SYSTEM_PACKAGES"])`;
+    expect(await printed(executor, code)).toBe("True sandbox\nTrue 1");
+  });
+
   it("combines its template with the rest of the hardening", async ({ expect }) => {
     await using executor = createExecutor({
       labels: { tenant: "42" },

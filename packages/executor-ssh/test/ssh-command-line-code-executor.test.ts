@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -42,6 +43,29 @@ describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
       expect(await bash(executor, "kill -KILL $$")).toMatchObject({ exitCode: 137, output: "" });
       expect(await bash(executor, "echo done; kill 0")).toMatchObject({ exitCode: 143, stdout: "done\n" });
     });
+
+    it.each([{}, { warm: {} }, { stateful: true }] as const)(
+      "can import what pip installs, and leaves no empty directory for it, with %j",
+      async (options) => {
+        const packages = path.join(server?.directory ?? "", "home", ".local");
+        const executor = create(options);
+        const code = `import os, site, sys
+place = site.getusersitepackages()
+print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
+        const look = { language: "python", code };
+        expect((await executor.executeCodeBlocks([look])).output).toBe("True True\n");
+        await executor.stop();
+        await gone();
+        expect(existsSync(packages)).toBe(false);
+        await executor.start();
+        const installing = `${code}\nopen(os.path.join(place, "later.py"), "w").write("X = 5")\nimport later\nprint(later.X)`;
+        expect((await executor.executeCodeBlocks([{ language: "python", code: installing }])).output).toMatch(/5\n$/);
+        await executor.stop();
+        await gone();
+        expect(existsSync(packages)).toBe(true);
+        await rm(packages, { recursive: true });
+      },
+    );
 
     it("still ends if its code kills the program that watches it", async () => {
       const executor = create();

@@ -21,6 +21,8 @@ import _fenced_loops as loops
 import _fenced_processes as processes
 
 leash_pipe = None
+# Directories for a user's packages that did not exist before, deepest first.
+packages = []
 
 
 class Reply:
@@ -57,6 +59,7 @@ def ask(name, arguments):
 
 def begin(mark, scratch, directory, create, env, modules, leash):
     processes.note_session()
+    packages[:] = surroundings.create_user_packages()
     aside = answer_aside()
     blocks.home = files.home = home = tempfile.mkdtemp(prefix="fenced-kernel-", dir=scratch)
     os.environ["FENCED_KERNEL"] = mark
@@ -141,6 +144,11 @@ def end(remove_workspace):
     for name in file_actions:
         actions[name] = refuse
     remove_quietly(files.home)
+    for directory in packages:
+        try:
+            os.rmdir(directory)
+        except OSError:
+            break
     if remove_workspace:
         os.chdir(os.path.dirname(files.workspace))
         remove_quietly(files.workspace)

@@ -77,7 +77,11 @@ export class JupyterContainer {
     let container: Container | undefined;
     try {
       container = await createContainer(loaded, daemon, settings, owner, leash);
-      await loaded.nameUser(container, (await container.inspect()).Config.User, home);
+      await loaded.nameUser(
+        container,
+        (await loaded.answered(container.inspect(), "container inspect")).Config.User,
+        home,
+      );
       const attach = { stream: true, stdin: true, stdout: true, hijack: true };
       const input = stopContainer ? await loaded.answered(container.attach(attach), "container attach") : undefined;
       await loaded.answered(container.start(), "container start");

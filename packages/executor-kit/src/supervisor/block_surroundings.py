@@ -30,15 +30,36 @@ def choose_modules(root, directory, names, packages=None):
             del sys.modules[name]
 
 
+def user_packages():
+    """Returns the directory in which pip installs its user's packages; `None` if this interpreter does not use it."""
+    site = sys.modules.get("site")
+    return getattr(site, "USER_SITE", None) if getattr(site, "ENABLE_USER_SITE", False) else None
+
+
 def search_user_packages():
     """Makes the interpreter import what pip installs for its user, if the directory for that did not exist when it started."""
-    site = sys.modules.get("site")
-    directory = getattr(site, "USER_SITE", None)
-    if directory is None or not getattr(site, "ENABLE_USER_SITE", False):
+    directory = user_packages()
+    if directory is None or directory in sys.path or not os.path.isdir(directory):
         return
-    if directory in sys.path or not os.path.isdir(directory):
-        return
+    site = sys.modules["site"]
     system = [at for at, each in enumerate(sys.path) if each in site.getsitepackages()]
     sys.path.insert(min(system, default=len(sys.path)), directory)
     # For the `.pth` files in it.
     site.addsitedir(directory)
+
+
+def create_user_packages():
+    """Creates that directory, so that a block can import what it has just installed. Returns the directories that were missing,
+    deepest first."""
+    place = directory = user_packages()
+    made = []
+    while place is not None and not os.path.lexists(place):
+        made.append(place)
+        place = os.path.dirname(place)
+    try:
+        if made:
+            os.makedirs(directory)
+    except OSError:
+        pass
+    search_user_packages()
+    return made

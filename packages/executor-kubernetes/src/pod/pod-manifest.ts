@@ -110,6 +110,8 @@ function podDefaults(options: KubernetesExecutorOptions, keeper: Keeper): PodMan
       volumes: [
         { name: "workspace", emptyDir: {} },
         { name: "tmp", emptyDir: {} },
+        // It counts towards the pod's memory. A node's own `/dev/shm` has 64 MiB, and programs that use more end by SIGBUS.
+        { name: "shm", emptyDir: { medium: "Memory" } },
       ],
     },
   };
@@ -136,6 +138,7 @@ function codeContainer(
     volumeMounts: [
       { name: "workspace", mountPath: workspacePath },
       { name: "tmp", mountPath: "/tmp" },
+      { name: "shm", mountPath: "/dev/shm" },
     ],
   };
 }

@@ -19,6 +19,22 @@ async function printed(executor: LocalCommandLineCodeExecutor, language: string,
   return output;
 }
 
+describe("packages in a sandbox", needs("bubblewrap", "python3"), () => {
+  it.each([{}, { warm: {} }, { stateful: true }] as const)(
+    "can be imported by the block that installs them, with %j",
+    async (options) => {
+      const executor = sandboxed(options);
+      onTestFinished(() => executor.stop());
+      const code = `import os, site
+print(os.environ["PIP_BREAK_SYSTEM_PACKAGES"])
+open(os.path.join(site.getusersitepackages(), "later.py"), "w").write("X = 5")
+import later
+print(later.X)`;
+      expect(await printed(executor, "python", code)).toBe("1\n5\n");
+    },
+  );
+});
+
 describe("sandbox options", () => {
   it.each([
     [{ network: "none" }, '"network" is not valid. It needs `isolation: "os-sandbox"`'],

@@ -115,6 +115,7 @@ clean_up() {
   rm -rf "./${prefix}part-"*
   [ -n "$keep" ] || rm -rf "./$prefix"*
   remove_functions
+  remove_packages
   cd / || :
   rm -rf "$directory" 2>/dev/null || [ -L "$directory" ] || {
     chmod -R u+rwx "$directory"
@@ -178,6 +179,28 @@ make_directories() {
   workspace=$(pwd -P)
 }
 
+# Creates the directory in which pip installs a user's packages: Python searches it only if it exists when Python starts, so a block
+# could not import what it has just installed.
+make_packages() {
+  python=$(readlink -f -- "$(PATH=${path:-$PATH} command -v python3)") || return 0
+  case ${python##*/} in python[0-9].[0-9]*) ;; *) return 0 ;; esac
+  case $HOME in /?*) ;; *) return 0 ;; esac
+  packages=$HOME/.local/lib/${python##*/}/site-packages
+  place=$packages
+  while [ ! -e "$place" ] && [ ! -L "$place" ]; do
+    packages_made=x$packages_made
+    place=${place%/*}
+  done
+  mkdir -p -- "$packages" 2>/dev/null
+}
+
+# Removes what make_packages has created, unless something was installed there.
+remove_packages() {
+  while [ -n "$packages_made" ] && rmdir -- "$packages" 2>/dev/null; do
+    packages=${packages%/*} packages_made=${packages_made#x}
+  done
+}
+
 greet() {
   printf 'dir %s\nworkspace %s\n' "$directory" "$workspace"
   # These are absolute paths: a block may have its own PATH.
@@ -199,11 +222,12 @@ main() {
   shift 9
   silence=$1
   shift
-  directory='' leaders='' watch=''
+  directory='' leaders='' watch='' packages_made=''
   trap '' HUP INT TERM PIPE
   printf '\036fenced-%s:hello\n' "$nonce"
   check_host
   make_directories
+  make_packages
   greet "$@"
   start_watch
   while read -r verb call pid; do
