@@ -77,7 +77,7 @@ describe("the demo in a Jupyter kernel", () => {
     expect(runner[0]?.[2]).toContain("KeyError: None");
     expectAnswer(runner[1]?.[2] ?? "", said.at(-2)?.[2] ?? "");
     const [name = ""] = readdirSync(output);
-    expect(runner[2]?.[2]).toContain(`Saved files:\n${join(output, name)}\n`);
+    expect(runner[2]?.[2]).toContain(`Saved files:\n${name}\n`);
     const picture = readFileSync(join(output, name));
     expect(picture.subarray(1, 4).toString()).toBe("PNG");
     // A PNG begins with its size. An empty chart of this size has about 10 kB.

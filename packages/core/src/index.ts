@@ -30,7 +30,7 @@ export {
   shortenMiddle,
 } from "./execution/code-result-for-model.ts";
 export { describeCodeExecutor } from "./execution/describe-code-executor.ts";
-export { describeCodeResult } from "./execution/describe-code-result.ts";
+export { describeCodeResult, savedFileNames } from "./execution/describe-code-result.ts";
 export type { Display, MimeBundle } from "./execution/display.ts";
 export { displayImage, type DisplayImage } from "./execution/display-image.ts";
 export type { ExecuteOptions } from "./execution/execute-options.ts";

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { needs } from "@fenced/test-support";
+import { backend, needs } from "@fenced/test-support";
 import { machine, pathWith } from "@fenced/test-support/machines";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Diagnosis } from "../src/cli/diagnose.ts";
 import { findTools } from "../src/cli/tools.ts";
 import { runNode } from "./support.ts";
@@ -42,12 +42,14 @@ describe("fenced doctor", () => {
     expect(fences[1]?.remedy).toContain("apt install bubblewrap");
     const commands = Object.fromEntries(tools.map(({ name, found, install }) => [name, found ?? install]));
     const root = process.getuid?.() === 0 ? "" : "sudo ";
+    const jupyter: unknown = expect.stringMatching(/^\d/);
     expect(commands).toMatchObject({
       Docker: `${root}apt-get install -y docker.io`,
       Podman: `${root}apt-get install -y podman`,
       bubblewrap: `${root}apt-get install -y bubblewrap`,
       Python: `${root}apt-get install -y python3`,
-      Jupyter: `${root}apt-get install -y jupyter-server python3-ipykernel`,
+      // It may be in the system's Python, which is not on that PATH.
+      Jupyter: backend("jupyter").available ? jupyter : `${root}apt-get install -y jupyter-server python3-ipykernel`,
       ssh: `${root}apt-get install -y openssh-client`,
     });
   });
@@ -57,6 +59,14 @@ describe("fenced doctor", () => {
     expect(stdout).toMatch(
       /^docker: The daemon has no image "fenced-test:missing"\. Run `docker pull fenced-test:missing`; the first start does it, too\.$/m,
     );
+  });
+
+  it("finds Jupyter in a Python that is not the first", needs("jupyter"), async () => {
+    // The first python3 on this PATH has no module of that name.
+    vi.stubEnv("PATH", await pathWith({ python3: "/bin/false" }));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const tools = await findTools();
+    expect(tools.find(({ name }) => name === "Jupyter")?.found).toMatch(/^\d/);
   });
 
   it("fails if there is no fence", async () => {

@@ -1,4 +1,5 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
+import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import { readConnection } from "@fenced/docker-daemon";
 import {
@@ -10,6 +11,7 @@ import {
   type BackendSession,
   type LanguageCommand,
 } from "@fenced/executor-kit";
+import { containerNetwork } from "./container/container-options.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
 import { DockerSession } from "./docker-session.ts";
 
@@ -52,6 +54,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      ...(checked.reuse === true ? {} : reachOf(checked)),
       isolation: "container",
     };
     if (docker !== undefined) readConnection(docker);
@@ -72,4 +75,10 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     if (this.#options.stateful !== true) return session;
     return this.makeStateful(session, { outputDir: this.#options.outputDir, bound: session.boundDirectory }, signal);
   }
+}
+
+/** A container that is reused keeps the network that it has. */
+function reachOf(options: DockerExecutorOptions): Pick<ExecutorCapabilities, "network"> {
+  const { mode, policy } = containerNetwork(options);
+  return networkReach(policy ?? (mode === "none" ? "none" : "open"));
 }

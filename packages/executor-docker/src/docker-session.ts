@@ -1,4 +1,4 @@
-import { InvalidInputError } from "@fenced/core";
+import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
 import { ContainerLeash, type Daemon, findDaemon } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
 import {
@@ -91,6 +91,13 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
 
   protected override claimFunctionsPackage(): void {
     this.#directories.claimFunctionsPackage();
+  }
+
+  override get capabilities(): Partial<ExecutorCapabilities> {
+    const found = super.capabilities;
+    // Without Python, nothing in the container carries connections to the proxy.
+    const isCutOff = found.hostFunctions?.length === 0 && containerNetwork(this.#request.options).byDefault === true;
+    return { ...found, ...(isCutOff && { network: "none" as const }) };
   }
 
   protected override async openPlace(old: ContainerPlace | undefined, signal: AbortSignal): Promise<ContainerPlace> {

@@ -64,6 +64,7 @@ export {
   type SessionOwner,
   writeOwnFile,
 } from "./workspace/session-directories.ts";
+export { pythonCandidates } from "./python-candidates.ts";
 export { refusalRemedy } from "./workspace/refusal-remedy.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";

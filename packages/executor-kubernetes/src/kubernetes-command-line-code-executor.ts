@@ -1,4 +1,5 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
+import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import {
   absolutePaths,
@@ -48,6 +49,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      ...networkReach(checked.network ?? "open"),
       isolation: "container",
     };
   }

@@ -5,6 +5,7 @@ import {
   defineComponent,
   type ExecutorCapabilities,
 } from "@fenced/core";
+import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import {
   absolutePaths,
@@ -64,6 +65,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: seatbelt ? [] : hostFunctionLanguages(languages),
       processes: process.platform !== "win32",
+      ...networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open")),
       isolation: checked.isolation ?? "none",
     };
     this.#virtualEnv = checked.virtualEnv === undefined ? undefined : findVirtualEnv(checked.virtualEnv);

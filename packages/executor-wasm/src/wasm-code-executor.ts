@@ -48,6 +48,8 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
       functions: languages.filter((each) => each !== "typescript"),
       hostFunctions: languages,
       stdin: true,
+      network: "none",
+      ...(checked.packages === undefined && { packages: [] }),
       isolation: "wasm",
     };
   }

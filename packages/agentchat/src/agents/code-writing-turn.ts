@@ -5,6 +5,7 @@ import {
   ModelClientError,
   type ModelMessage,
   type ModelUsage,
+  savedFileNames,
 } from "@fenced/core";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
 import { codeAnswer, type CodeOutcome, type CodeRunner } from "../execution/code-runner.ts";
@@ -149,7 +150,7 @@ async function* reflect(outcome: CodeOutcome, options: CodeWritingTurnOptions): 
   await modelContext.addMessage(turn.memoryOf(answer.result));
 
   const images = modelClient.modelInfo.vision ? outcome.images : [];
-  const files = outcome.result.displays.flatMap((display) => display.files);
+  const files = savedFileNames(outcome.result.displays);
   const content = files.length === 0 ? text : `${text}\n\nSaved files:\n${files.join("\n")}`;
   const common = { id: answer.messageId, source, modelsUsage: answer.result.usage };
   yield turn.response(codeAnswer({ ...outcome, images }, { ...common, content }));

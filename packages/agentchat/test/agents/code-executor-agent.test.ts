@@ -75,7 +75,7 @@ describe("CodeExecutorAgent without a model", () => {
     expect(chatMessage).toMatchObject({
       type: "MultiModalMessage",
       content: [
-        { type: "text", text: "done\n\nSaved files:\n/work/plot.png\n/work/a.svg" },
+        { type: "text", text: "done\n\nSaved files:\nplot.png\na.svg" },
         { type: "image", url: "data:image/png;base64,AQID", path: "/work/plot.png" },
       ],
     });
@@ -87,7 +87,7 @@ describe("CodeExecutorAgent without a model", () => {
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
     expect((await agent.onMessages([say(python("plot()"))])).chatMessage).toMatchObject({
       type: "TextMessage",
-      content: "The code ran and printed nothing (exit code 0).\n\nSaved files:\n/work/a.svg",
+      content: "The code ran and printed nothing (exit code 0).\n\nSaved files:\na.svg",
     });
   });
 

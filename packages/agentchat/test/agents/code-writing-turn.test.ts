@@ -226,7 +226,7 @@ describe("CodeExecutorAgent with a model", () => {
     const { chatMessage, innerMessages } = await seeing.agent.onMessages(task);
     expect(chatMessage).toMatchObject({
       type: "MultiModalMessage",
-      content: [{ type: "text", text: "Nice.\n\nSaved files:\n/work/plot.png" }, image],
+      content: [{ type: "text", text: "Nice.\n\nSaved files:\nplot.png" }, image],
     });
     expect(seeing.modelClient.requests[1]?.messages.at(-2)?.content).toMatchObject([{ type: "text" }, image]);
     expect(throughJson(innerMessages[1] ?? {})).toEqual(innerMessages[1]);
@@ -234,7 +234,7 @@ describe("CodeExecutorAgent with a model", () => {
     const blind = writer([python("plot()"), "Nice."], [result]);
     expect((await blind.agent.onMessages(task)).chatMessage).toMatchObject({
       type: "TextMessage",
-      content: "Nice.\n\nSaved files:\n/work/plot.png",
+      content: "Nice.\n\nSaved files:\nplot.png",
     });
     expect(blind.modelClient.requests[1]?.messages.at(-2)?.content).toContain("[image: /work/plot.png]");
   });

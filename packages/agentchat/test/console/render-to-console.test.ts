@@ -124,7 +124,7 @@ describe("renderToConsole", () => {
     expect(await shown(agent.onMessagesStream([]))).toBe(
       "---------- analyst ----------\n```python\nplot()\n```\n" +
         "---------- analyst (exit code 0) ----------\nplotted\n" +
-        "---------- analyst ----------\nNice.\n\nSaved files:\n/work/plot.png\n[image: /work/plot.png]\n",
+        "---------- analyst ----------\nNice.\n\nSaved files:\nplot.png\n[image: /work/plot.png]\n",
     );
   });
 

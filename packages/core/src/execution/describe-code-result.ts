@@ -1,4 +1,5 @@
 import type { CodeResult } from "./code-result.ts";
+import type { Display } from "./display.ts";
 
 /**
  * Describes a result to a model or a person: the output itself if all went well; a plain sentence with the exit code if
@@ -9,6 +10,14 @@ import type { CodeResult } from "./code-result.ts";
 export function describeCodeResult(result: CodeResult, blockCount: number): string {
   const parts = [describeEnd(result, blockCount), ...describeCircumstances(result)];
   return parts.length === 1 ? parts.join("") : parts.map((part) => part.trimEnd()).join("\n\n");
+}
+
+/**
+ * The names of the files to which displays were saved, without the host's directories: models, and people in a browser,
+ * can do nothing with those, and learn from them what the host looks like.
+ */
+export function savedFileNames(displays: readonly Display[]): string[] {
+  return displays.flatMap(({ files }) => files.map((file) => file.replace(/^.*[\\/]/s, "")));
 }
 
 /** Refused requests to list; a program that tries many hosts would fill a page. */
@@ -36,7 +45,7 @@ function seconds({ blocks, durationMs }: CodeResult): string {
 }
 
 function describeCircumstances({ truncated, stateLost, network, displays }: CodeResult): string[] {
-  const files = displays.flatMap((display) => display.files);
+  const files = savedFileNames(displays);
   const refused = [...new Set(network?.map(({ reason }) => reason ?? ""))].slice(0, mostRefusals);
   return [
     ...(truncated ? ["The output was longer than the limit: its middle is left out."] : []),

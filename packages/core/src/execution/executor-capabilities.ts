@@ -16,6 +16,10 @@ export interface ExecutorCapabilities {
   readonly stdin: boolean;
   /** It can start programs that run alongside blocks; see `CodeExecutor.processes`. Default: false. */
   readonly processes?: boolean;
+  /** What blocks can connect to: nothing, whatever their place reaches, or only these hosts. Absent if not known. */
+  readonly network?: "none" | "open" | readonly string[];
+  /** Installed Python packages beyond the standard library, at most 200 names. Absent if not known. */
+  readonly packages?: readonly string[];
   /**
    * How the code is separated from the host. `none`: it runs as the host's user; `wasm`: an interpreter compiled to
    * WebAssembly, without processes, threads or sockets, in a restricted process; `os-sandbox`: the operating system

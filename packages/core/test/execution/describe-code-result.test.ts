@@ -56,7 +56,7 @@ describe("describeCodeResult", () => {
       "saved files",
       codeResult({ output: "ok\n", displays: [{ data: {}, files: ["/a.png", "/a.svg"] }] }),
       1,
-      "ok\n\nSaved files:\n/a.png\n/a.svg",
+      "ok\n\nSaved files:\na.png\na.svg",
     ],
   ])("reports %s", (_, result, blockCount, text) => {
     expect(describeCodeResult(result, blockCount)).toBe(text);

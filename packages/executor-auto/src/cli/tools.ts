@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { pythonCandidates } from "@fenced/executor-kit";
 
 /** A program or a setting, and whether this machine has it. */
 export interface FoundTool {
@@ -64,8 +65,7 @@ const tools: readonly Tool[] = [
   {
     name: "Jupyter",
     gives: "none; container with its own image",
-    find: async () =>
-      versionOf("python3", ["-c", "import ipykernel, jupyter_server; print(jupyter_server.__version__)"]),
+    find: findJupyter,
     packages: {
       apt: "jupyter-server python3-ipykernel",
       dnf: "python3-jupyter-server python3-ipykernel",
@@ -98,7 +98,8 @@ const cwd = "/";
 
 /** The version that a program reports; `null` if it is missing or reports none. */
 async function versionOf(program: string, args: readonly string[]): Promise<string | null> {
-  if ((await whereIs(program)) === null) return null;
+  const file = /[\\/]/.test(program) ? program : await whereIs(program);
+  if (file === null || !(await isThere(file))) return null;
   return new Promise((resolve) => {
     const limits = { cwd, timeout: answerMs, killSignal: "SIGKILL", maxBuffer: 65_536 } as const;
     execFile(program, args, limits, (error, stdout, stderr) => {
@@ -106,6 +107,16 @@ async function versionOf(program: string, args: readonly string[]): Promise<stri
       resolve(error ? null : version);
     });
   });
+}
+
+/** Jupyter in any of the Pythons in which a local server looks for it. */
+async function findJupyter(): Promise<string | null> {
+  const probe = "import ipykernel, jupyter_server; print(jupyter_server.__version__)";
+  for (const python of pythonCandidates(process.env["PATH"] ?? "")) {
+    const version = await versionOf(python, ["-c", probe]);
+    if (version !== null) return version;
+  }
+  return null;
 }
 
 async function findKubeconfig(): Promise<string | null> {

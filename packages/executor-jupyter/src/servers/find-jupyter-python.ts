@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
+import { pythonCandidates } from "@fenced/executor-kit";
 
 const missing = "does not exist";
 /** Python imports first from its current directory, and code may have left modules in that of this program. */
@@ -21,7 +22,7 @@ export async function findJupyterPython(
   env: Readonly<Record<string, string>>,
 ): Promise<string> {
   const found: Refusal[] = [];
-  for (const candidate of given === undefined ? candidatesOf(env) : [given]) {
+  for (const candidate of given === undefined ? pythonCandidates(env["PATH"] ?? "") : [given]) {
     try {
       const program = /[\\/]/.test(candidate) ? resolve(candidate) : candidate;
       const { stdout } = await promisify(execFile)(program, ["-c", probe], {
@@ -59,16 +60,6 @@ function noPython(found: readonly Refusal[]): BackendUnavailableError {
       option: "python",
     },
   );
-}
-
-function candidatesOf(env: Readonly<Record<string, string>>): string[] {
-  const active = process.env["VIRTUAL_ENV"] ?? "";
-  if (process.platform === "win32") {
-    return [...(active === "" ? [] : [`${active}\\Scripts\\python.exe`]), "python", "py"];
-  }
-  // The system's Python may have what a newer Python on the PATH lacks.
-  const found = (env["PATH"] ?? "").split(":").flatMap((place) => (place === "" ? [] : [`${place}/python3`]));
-  return [...new Set([...(active === "" ? [] : [`${active}/bin/python`]), ...found, "/usr/bin/python3"])];
 }
 
 function whyNot(error: unknown): string {

@@ -106,6 +106,8 @@ export interface PlaceInventory {
   readonly programs: ReadonlyMap<string, string>;
   /** The output of `node --version`, if it was requested. */
   readonly nodeVersion?: string;
+  /** The packages of the Python that blocks use, if they are known. */
+  readonly packages?: readonly string[];
 }
 
 /** Which languages a place can run, and why it cannot run the others. */
@@ -113,6 +115,8 @@ export interface PlaceLanguages {
   readonly found: ReadonlyMap<string, LanguageCommand>;
   /** For each missing language, a sentence that says what is missing and what to do. */
   readonly missing: ReadonlyMap<string, string>;
+  /** See `ExecutorCapabilities.packages`. */
+  readonly packages?: readonly string[];
 }
 
 /** The programs needed to run the languages of `table`. */
@@ -168,7 +172,9 @@ export function findPlaceLanguages(
       missing.set(language, `"${language}" cannot run here: ${place.name} has no ${what}; ${place.remedy}`);
     }
   }
-  return { found, missing };
+  const { packages } = inventory;
+  // A Python of the user's choice may have others.
+  return { found, missing, ...(packages && !given.has("python") && { packages }) };
 }
 
 function findProgram(language: string, name: string, { programs }: PlaceInventory, own: boolean): string | undefined {

@@ -235,13 +235,14 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     // BusyBox reports built-in programs by name, without a path.
     first === "program" && (place[0]?.startsWith("/") === true || place[0] === name) ? [[name, place.join(" ")]] : [],
   );
-  const [nodeVersion, probe] = [value("node"), value("probe")];
+  const [nodeVersion, probe, packages] = [value("node"), value("probe"), value("packages")];
   const inventory = {
     programs: new Map(programs),
     owner: { uid: Number(value("uid")), gid: Number(value("gid")) },
     process: Number(value("self")),
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
+    ...(packages === undefined ? {} : { packages: packages.split(" ").filter((name) => /^[\w.-]{1,64}$/.test(name)) }),
   };
   return { inventory, socket: value("socket") };
 }

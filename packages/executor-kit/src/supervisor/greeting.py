@@ -1,6 +1,7 @@
 """Tells the host about the place in which the supervisor runs. Python 3.8 or later, standard library only."""
 
 import os
+import sys
 
 import _fenced_processes as processes
 
@@ -12,6 +13,9 @@ def greeting(directory, probe_file, path, programs):
     asked = ask_version(dict(places)["node"]) if dict(places).get("node") else None
     lines = ["self %d" % processes.SELF, "uid %d" % os.getuid(), "gid %d" % os.getgid(), "probe " + probe(probe_file)]
     lines += ["program %s %s" % each for each in places if each[1]]
+    installed = packages(path)
+    if installed is not None:
+        lines.append("packages " + " ".join(installed))
     for name in ("", "home", "functions"):
         try:
             os.makedirs(os.path.join(directory, name), 0o700, exist_ok=True)
@@ -22,6 +26,28 @@ def greeting(directory, probe_file, path, programs):
         os.close(asked[1])
         os.waitpid(asked[0], 0)
     return lines
+
+
+MOST_PACKAGES = 200
+
+
+def packages(path):
+    """Returns the names of the packages of the Python that blocks use, or None if this is another one: that of a virtual environment
+    has packages of its own."""
+    if sys.executable != (processes.which("python3", path) or processes.which("python", path)):
+        return None
+    if os.path.exists(os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "pyvenv.cfg")):
+        return None
+    import site
+
+    names = set()
+    for place in site.getsitepackages():
+        try:
+            entries = os.listdir(place)
+        except OSError:
+            continue
+        names.update(entry.split("-")[0] for entry in entries if entry.endswith((".dist-info", ".egg-info")))
+    return sorted(names - {"pip", "setuptools", "wheel"}, key=str.lower)[:MOST_PACKAGES]
 
 
 def ask_version(program):

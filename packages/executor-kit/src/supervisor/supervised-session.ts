@@ -127,7 +127,11 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     if (!this.#current) return {};
     const { languages, runner } = this.#current;
     const names = [...languages.found.keys()];
-    return { ...commandLineCapabilities(names), hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [] };
+    return {
+      ...commandLineCapabilities(names),
+      hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
+      ...(languages.packages && { packages: languages.packages }),
+    };
   }
 
   get missing(): ReadonlyMap<string, string> {
