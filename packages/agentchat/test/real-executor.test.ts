@@ -12,6 +12,7 @@ import {
   messageToText,
   RoundRobinGroupChat,
   TextMentionTermination,
+  textMessage,
 } from "../src/index.ts";
 import { python } from "./support/python.ts";
 import { call, ScriptedModel } from "./support/scripted-model.ts";
@@ -52,6 +53,29 @@ describe("agents with a real executor", needs("python3"), () => {
     expect(messages.slice(2, 3).map(messageToText).join("")).toMatch(/failed with exit code 1.*KeyError: 'b'/s);
     expect(messages[4]).toMatchObject({ content: "1\n", metadata: { exitCode: "0" } });
     expect(stopReason).toBe('"coder" mentioned "TERMINATE".');
+  });
+
+  it.each([
+    ["<answer>", "</answer>"],
+    ["<details>\n<summary>Code</summary>", "</details>"],
+    ["<think>\nshort\n</think>", ""],
+    ["<think>\n```python\nprint('a draft')\n```\n\n</think>", ""],
+    ["A draft.\n\n</think>", ""],
+  ])("run code directly below %j", async (above, below) => {
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const content = `${above}\n${python("print(6 * 7)")}\n${below}`;
+    const { chatMessage } = await agent.onMessages([textMessage({ source: "coder", content })]);
+    expect(messageToText(chatMessage)).toBe("42\n");
+  });
+
+  it.each(["```bash", "```"])("say how to write code that contains %s", async (inner) => {
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const code = `text = """# Title\n\n${inner}\npip install x\n\`\`\`\n"""\nprint(len(text))`;
+    const answerTo = async (content: string): Promise<string> =>
+      messageToText((await agent.onMessages([textMessage({ source: "coder", content })])).chatMessage);
+    const note = "If the code itself contains lines with ```, put lines with four backticks around it: ````.";
+    expect(await answerTo(python(code))).toContain(note);
+    expect(await answerTo(`\`\`\`\`python\n${code}\n\`\`\`\``)).toMatch(/^\d+\n$/);
   });
 
   it("write code, retry and reflect", async () => {

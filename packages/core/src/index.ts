@@ -128,5 +128,6 @@ export {
 } from "./network/network-policy.ts";
 
 export { sanitizeTerminalText } from "./text/sanitize-terminal-text.ts";
+export { terminalLines } from "./text/terminal-lines.ts";
 export { showHidden } from "./text/show-hidden.ts";
 export { wellFormed } from "./text/well-formed.ts";

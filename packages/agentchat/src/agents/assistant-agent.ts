@@ -2,6 +2,7 @@ import {
   type Component,
   type ComponentModel,
   type CreateResult,
+  InvalidInputError,
   type JsonObject,
   ModelClientError,
   type ModelMessage,
@@ -106,6 +107,12 @@ export class AssistantAgent extends BaseChatAgent {
   override async loadState(state: JsonObject): Promise<void> {
     this.assertIdle("load a state");
     const { modelContext, tools } = parseState(stateSchema, state, `agent "${this.name}"`);
+    const lost = [...(tools?.keys() ?? [])].find((name) => !this.#tools.some((tool) => tool.name === name));
+    if (lost !== undefined) {
+      throw new InvalidInputError(`The state of agent "${this.name}" has the memory of a tool "${lost}"`, {
+        remedy: "Load it into an agent with the same tools.",
+      });
+    }
     for (const tool of this.#tools) {
       const saved = tools?.get(tool.name);
       if (saved !== undefined) await tool.loadState?.(saved);

@@ -1,6 +1,7 @@
 import { type Component, type ComponentModel, defineComponent, extractCodeBlocks } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
+import { withoutThoughts } from "../common/without-thoughts.ts";
 import { isProgramming } from "../execution/runnable-code.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { isChatMessage } from "../messages/message-guards.ts";
@@ -61,7 +62,7 @@ export class TextMentionTermination extends BaseTerminationCondition {
   #ends(message: AgentMessage): boolean {
     const { sources, unlessCode = false } = this.#options;
     if (sources !== undefined && !sources.includes(message.source)) return false;
-    const text = messageToText(message);
+    const text = withoutThoughts(messageToText(message));
     if (!text.includes(this.#text)) return false;
     return !unlessCode || !extractCodeBlocks(text).some(({ language }) => isProgramming(language));
   }

@@ -1,4 +1,4 @@
-import { sanitizeTerminalText } from "@fenced/core";
+import { sanitizeTerminalText, terminalLines } from "@fenced/core";
 import { noQuestionOnTerminal } from "../common/ask-on-terminal.ts";
 import type { AgentMessage, CodeOutputEvent, ModelClientStreamingChunkEvent } from "../messages/agent-event.ts";
 import { messageToText } from "../messages/message-to-text.ts";
@@ -80,9 +80,11 @@ export class ChatScreen {
     const isResult = message.type === "CodeExecutionEvent" || "exitCode" in message.metadata;
     if (live?.source !== message.source || !isResult) return text;
     this.#live = undefined;
-    const at = live.text.trim() === "" ? -1 : text.indexOf(live.text.trimEnd());
+    // The message has what a terminal shows at the end.
+    const output = terminalLines(live.text).trimEnd();
+    const at = output === "" ? -1 : text.indexOf(output);
     if (at === -1) return text;
-    const [before, after] = [text.slice(0, at).trimEnd(), text.slice(at + live.text.trimEnd().length).trim()];
+    const [before, after] = [text.slice(0, at).trimEnd(), text.slice(at + output.length).trim()];
     return [before.replace(/Its output:$/, "Its output is above."), after].filter((part) => part !== "").join("\n\n");
   }
 

@@ -6,6 +6,7 @@ import {
   findFences,
   languageAmong,
 } from "@fenced/core";
+import { withoutThoughts } from "../common/without-thoughts.ts";
 
 /** The fenced code of some texts. */
 export interface FencedCode {
@@ -15,6 +16,8 @@ export interface FencedCode {
   readonly otherLanguages: readonly string[];
   /** The languages of blocks that run, but were never closed; each once. */
   readonly unclosed: readonly string[];
+  /** A line of backticks inside code may have ended a block: what follows the block looks like the rest of it. */
+  readonly mayBeSplit: boolean;
 }
 
 /** The executor's languages, limited to `supported`. The executor must be started. */
@@ -27,13 +30,14 @@ export function runnableLanguages(executor: CodeExecutor, supported: readonly st
 
 /** Finds the fenced code in texts. */
 export function findFencedCode(texts: readonly string[], languages: readonly string[]): FencedCode {
-  const fences = texts.flatMap((text) => findFences(text));
+  const fences = texts.flatMap((text) => findFences(withoutThoughts(text)));
   const runs = ({ language }: Fence): boolean => languages.includes(languageAmong(language, languages));
   const languagesOf = (some: readonly Fence[]): string[] => [...new Set(some.map(({ language }) => language))];
   return {
     runnable: fences.filter((fence) => fence.closed && runs(fence)).map(({ language, code }) => ({ language, code })),
     otherLanguages: languagesOf(fences.filter((fence) => fence.closed && !runs(fence))),
     unclosed: languagesOf(fences.filter((fence) => !fence.closed && (runs(fence) || fence.language === ""))),
+    mayBeSplit: fences.some((fence, index) => runs(fence) && fence.closed && fences[index + 1]?.language === ""),
   };
 }
 
@@ -74,12 +78,13 @@ export function withNote(text: string, note: string): string {
   return note === "" ? text : `${text.trimEnd()}\n\n${note}`;
 }
 
-function whyNotRun({ otherLanguages, unclosed }: FencedCode): string {
+function whyNotRun({ otherLanguages, unclosed, mayBeSplit }: FencedCode): string {
   const named = otherLanguages.filter((language) => language !== "");
   const sentences = [
     named.length === 0 ? "" : `Blocks in ${named.join(", ")} are not run here.`,
     otherLanguages.includes("") ? "Blocks that do not name a language are not run." : "",
     unclosed.length === 0 ? "" : "A block that is never closed is not run: end it with a line that says ```.",
+    mayBeSplit ? "If the code itself contains lines with ```, put lines with four backticks around it: ````." : "",
   ];
   return sentences.filter((sentence) => sentence !== "").join(" ");
 }

@@ -10,6 +10,7 @@ import {
 } from "@fenced/core";
 import * as z from "zod";
 import { parseJson } from "../common/json.ts";
+import { withoutThoughts } from "../common/without-thoughts.ts";
 import { isZodType } from "../tools/tool.ts";
 
 /** A request for an answer that matches a schema. */
@@ -37,7 +38,7 @@ export function structuredRequest(
  */
 export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObject): JsonValue {
   const checker = isZodType(schema) ? schema : fromJsonSchema(schema);
-  const value = findJson(text, checker);
+  const value = findJson(withoutThoughts(text), checker);
   if (value === undefined) {
     throw new ModelClientError(
       `The model's answer is not JSON, or nested more than ${maxJsonDepth} levels deep: ${JSON.stringify(text.slice(0, 200))}`,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ChatCompletionClient, ModelMessage } from "@fenced/core";
+import { withoutThoughts } from "../common/without-thoughts.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { selectorEvent } from "../messages/create-message.ts";
 import { callModel } from "../models/call-model.ts";
@@ -41,7 +42,8 @@ export async function* askForSpeaker(
     const { result } = yield* callModel(messages, { modelClient, stream, source, messageId, signal });
     const answer = typeof result.content === "string" ? result.content : "";
     yield selectorEvent({ id: messageId, source, content: answer, modelsUsage: result.usage });
-    const mentioned = options.participants.map(({ name }) => name).filter((name) => mentions(answer, name));
+    const names = options.participants.map(({ name }) => name);
+    const mentioned = mentionedIn(withoutThoughts(answer), names);
     const problem = problemWith(mentioned, options);
     if (problem === undefined) return mentioned[0];
     messages.push({ role: "assistant", content: answer, source });
@@ -69,10 +71,20 @@ function problemWith(mentioned: readonly string[], { candidates, notAgain }: Ask
   return candidates.includes(name) ? undefined : `${name} may not speak now. ${choice}`;
 }
 
-/** Whether a text names a participant as a separate word. Models may write a space or `\_` for the `_` in a name. */
-function mentions(text: string, name: string): boolean {
-  const forms = [name, name.replaceAll("_", " "), name.replaceAll("_", String.raw`\_`)].map(escape);
-  return new RegExp(`(?<!\\w)(?:${forms.join("|")})(?!\\w)`).test(text);
+/**
+ * The participants that a text names as separate words, the longest names first: `analyst-2` does not mention `analyst`.
+ * Models may write a space or `\_` for the `_` in a name.
+ */
+function mentionedIn(text: string, names: readonly string[]): readonly string[] {
+  let rest = text;
+  return names
+    .toSorted((one, other) => other.length - one.length)
+    .filter((name) => {
+      const forms = [name, name.replaceAll("_", " "), name.replaceAll("_", String.raw`\_`)].map(escape);
+      const before = rest;
+      rest = rest.replaceAll(new RegExp(`(?<![\\w-])(?:${forms.join("|")})(?!\\w|-\\w)`, "g"), " ");
+      return rest !== before;
+    });
 }
 
 function escape(text: string): string {

@@ -143,7 +143,9 @@ export abstract class BaseGroupChat implements Team {
   protected checkStart(_task: readonly ChatMessage[]): void {}
 
   /** The stop reason when no one speaks next. */
-  protected readonly endReason: string = "Nobody speaks next.";
+  protected get endReason(): string {
+    return "Nobody speaks next.";
+  }
 
   /** Clears the state of the subclass. */
   protected resetManager(): void | Promise<void> {}

@@ -76,7 +76,9 @@ export class ChatLog {
   read(state: JsonObject, owner: string): ChatState {
     const { messages, unread, waiting, participants, manager } = parseState(stateSchema, state, owner);
     const isMissing = this.#names.some((name) => !participants.has(name));
-    if (isMissing || waiting.some((name) => !this.#names.includes(name))) {
+    // A participant that this team does not have would lose its memory.
+    const all = [...participants.keys(), ...unread.keys(), ...waiting];
+    if (isMissing || all.some((name) => !this.#names.includes(name))) {
       throw new InvalidInputError(`The state belongs to a team of ${[...participants.keys()].join(", ")}`, {
         remedy: "Load it into a team with the same participants in the same order.",
       });

@@ -31,8 +31,8 @@ export interface SelectorGroupChatOptions extends GroupChatOptions {
   /** Allow the same participant to speak twice in a row. Default: false. */
   readonly allowRepeatedSpeaker?: boolean | undefined;
   /**
-   * How often to ask the model until it names one valid participant. After that, the last speaker continues or, at the
-   * start, the first candidate begins. Default: 3.
+   * How often to ask the model until it names one valid participant. After that, the last speaker continues if they may
+   * speak again, otherwise the first candidate speaks. Default: 3.
    */
   readonly maxSelectorAttempts?: number | undefined;
   /** Called before the model. Default: the model always chooses. */

@@ -113,7 +113,8 @@ export class SelectorGroupChat extends BaseGroupChat {
       source: this.name,
       signal,
     });
-    return [asked ?? this.#lastSpeaker ?? first];
+    const last = candidates.find((name) => name === this.#lastSpeaker);
+    return [asked ?? last ?? first];
   }
 
   protected override async heard(messages: readonly AgentMessage[], speaker?: string): Promise<void> {

@@ -61,6 +61,12 @@ describe("AssistantAgent", () => {
     await expect(structured.agent.onMessages(hello)).rejects.toThrow("is not whole: the model was stopped (length)");
   });
 
+  it("refuses a state with the memory of a tool that it does not have", async () => {
+    const remembering = { ...add, saveState: async () => ({ sum: 3 }) };
+    const state = await assistant([], { tools: [remembering] }).agent.saveState();
+    await expect(assistant([]).agent.loadState(state)).rejects.toThrow('the memory of a tool "add"');
+  });
+
   it("remembers which part of a thought is reasoning, also in its state", async () => {
     const answer = { content: [call("add", { a: 1, b: 2 })], thought: "Hm.\n\nI add.", reasoning: "Hm." };
     const first = assistant([answer, "3"], { tools: [add], maxToolIterations: 2 });

@@ -52,6 +52,8 @@ describe("RoundRobinGroupChat's state", () => {
     const { team } = counters(1);
     const other = new RoundRobinGroupChat({ participants: [new Counter("x"), new Counter("y")] });
     await expect(team.loadState(await other.saveState())).rejects.toThrow("belongs to a team of x, y");
+    const larger = new RoundRobinGroupChat({ participants: ["x", "y", "z"].map((name) => new Counter(name)) });
+    await expect(other.loadState(await larger.saveState())).rejects.toThrow("belongs to a team of x, y, z");
     await expect(team.loadState({ nextSpeaker: 0 })).rejects.toSatisfy(InvalidInputError.isInstance);
   });
 });

@@ -116,10 +116,10 @@ describe("SelectorGroupChat", () => {
     expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent1"]);
   });
 
-  it("falls back to the last speaker after three wrong answers", async () => {
+  it("falls back to another speaker after three wrong answers", async () => {
     const answers = ["agent2", "agent2", "agent2", "agent2"];
     const { team, model } = chat(echoes("agent1", "agent2", "agent3"), answers, { maxTurns: 2 });
-    expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent2", "agent2"]);
+    expect(sources((await team.run({ task })).messages)).toEqual(["user", "agent2", "agent1"]);
     expect(model.requests[2]?.messages.at(-1)?.content).toContain("may not speak again");
   });
 
@@ -206,5 +206,33 @@ describe("SelectorGroupChat", () => {
       "SelectSpeakerEvent",
     ]);
     expect(events[4]).toMatchObject({ content: ["agent2"] });
+  });
+
+  it.each<[string, string, Partial<SelectorGroupChatOptions>]>([
+    ["the last speaker", "alice", {}],
+    ["nobody", "nobody", {}],
+    ["someone whom candidateFunc excludes", "alice", { candidateFunc: () => ["bob", "cy"] }],
+  ])("never falls back to an excluded speaker if the model only names %s", async (_, answer, options) => {
+    const answers = Array.from({ length: 12 }, () => answer);
+    const { team } = chat(echoes("alice", "bob", "cy"), answers, { maxTurns: 4, ...options });
+    const said = sources((await team.run({ task })).messages).slice(1);
+    expect(said).toHaveLength(4);
+    expect(said.filter((name, index) => options.candidateFunc === undefined && name === said[index - 1])).toEqual([]);
+    expect(said.filter((name) => options.candidateFunc !== undefined && name === "alice")).toEqual([]);
+  });
+
+  it.each([
+    ["analyst-2", "analyst-2"],
+    ["I choose **analyst**.", "analyst"],
+    ["analyst data", "analyst_data"],
+    ["<think>analyst or analyst-2? The writer.</think>\nwriter", "writer"],
+    ["First analyst, I thought.\n</think>\n\nwriter", "writer"],
+  ])("understands %j", async (answer, speaker) => {
+    const { team } = chat(echoes("analyst", "analyst-2", "analyst_data", "writer"), [answer], {
+      maxTurns: 1,
+      maxSelectorAttempts: 1,
+      allowRepeatedSpeaker: true,
+    });
+    expect(sources((await team.run({ task })).messages).at(-1)).toBe(speaker);
   });
 });

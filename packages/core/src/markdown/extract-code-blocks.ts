@@ -22,8 +22,9 @@ export interface Fence extends CodeBlock {
  * A fence that never closes is not a block: the answer was cut off, and half a program should not run. Code that is
  * only indented is not a block either.
  *
- * It differs from CommonMark in one respect, because models write this: if no closing fence follows, three backticks at
- * the end of a line of code close the fence.
+ * It differs from CommonMark in two respects, because models write this. If no closing fence follows, three backticks at
+ * the end of a line of code close the fence. And a fence directly below a tag, such as `<answer>` or `</think>`, is a fence
+ * even without a blank line between them. A byte order mark at the beginning is ignored.
  *
  * Runs in linear time for any input.
  *

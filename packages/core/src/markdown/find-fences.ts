@@ -52,7 +52,10 @@ interface StartOptions {
  * fence. The time is linear in the text's length, however deep quotes and lists are nested.
  */
 export function findRawFences(markdown: string): RawFence[] {
-  const lines = markdown.replaceAll("\0", "\uFFFD").split(/\r\n|\n|\r/);
+  const lines = markdown
+    .replace(/^\uFEFF/, "")
+    .replaceAll("\0", "\uFFFD")
+    .split(/\r\n|\n|\r/);
   if (lines.at(-1) === "") lines.pop();
   const finder = new FenceFinder(lines);
   for (const [index, line] of lines.entries()) finder.read(line, index);
@@ -117,7 +120,7 @@ class FenceFinder {
         this.#continueFence(leaf, cursor, index);
         return true;
       case "html":
-        if (leaf.block.end === undefined) return !cursor.blank;
+        if (leaf.block.end === undefined) return !cursor.blank && (cursor.indented || startFence(cursor) === undefined);
         if (leaf.block.end.test(cursor.remaining)) this.#leaf = undefined;
         return true;
       case "indented":

@@ -14,7 +14,7 @@ export interface HtmlBlock {
   readonly interrupts: boolean;
 }
 
-/** CommonMark's seven kinds of HTML blocks, in its order. Fences inside them are ignored. */
+/** CommonMark's seven kinds of HTML blocks, in its order. Fences inside those with an `end` are ignored. */
 export const htmlBlocks: readonly HtmlBlock[] = [
   {
     start: /^<(?:script|pre|textarea|style)(?:\s|>|$)/i,

@@ -62,10 +62,15 @@ describe("agreement with CommonMark", () => {
     "on 5,000 generated texts, series %i",
     (seed) => {
       const random = randomOf(seed);
+      let compared = 0;
       for (let count = 0; count < 5000; count++) {
         const text = generate(random);
+        // Here a tag alone on a line hides no fence below it.
+        if (hasFenceBelowTag(text)) continue;
+        compared += 1;
         expect({ text, fences: fencesOf(text) }).toEqual({ text, fences: referenceFences(text) });
       }
+      expect(compared).toBeGreaterThan(4000);
     },
     120_000,
   );
@@ -106,6 +111,17 @@ function referenceFences(markdown: string): Found[] {
     if (step.entering && step.node.type === "code_block" && step.node.info !== null) found.push(asFound(step.node));
   }
   return found;
+}
+
+function hasFenceBelowTag(markdown: string): boolean {
+  const walker = new Parser().parse(markdown).walker();
+  for (let step = walker.next(); step !== null; step = walker.next()) {
+    const { type, literal } = step.node;
+    if (type === "html_block" && /^\s*<(?!pre|[!?])/.test(literal ?? "") && /^ *(?:```|~~~)/m.test(literal ?? "")) {
+      return true;
+    }
+  }
+  return false;
 }
 
 function asFound({ literal, sourcepos: [[firstLine], [lastLine]] }: Node): Found {

@@ -55,7 +55,6 @@ export class GraphFlow extends BaseGroupChat {
 
   readonly #options: GraphFlowOptions;
   readonly #progress: GraphProgress;
-  protected override readonly endReason: string = "The graph has reached its end.";
 
   /**
    * @throws InvalidInputError if an option is unknown or wrong, nodes and participants differ, there is no start or no
@@ -87,6 +86,10 @@ export class GraphFlow extends BaseGroupChat {
       });
     }
     return GraphFlow.component.dump({ ...dumpGroupChat({ ...this.#options, name, description }), graph });
+  }
+
+  protected override get endReason(): string {
+    return this.#progress.whyOver();
   }
 
   protected override selectSpeakers(): Speakers {

@@ -25,6 +25,10 @@ export class GraphProgress {
   #ready: string[];
   #running: string[] = [];
   #taken: TakenGroup[] = [];
+  /** Participants after whose last message no condition was met. */
+  readonly #stuck = new Set<string>();
+  /** Participants that have spoken since the start. */
+  readonly #spoken = new Set<string>();
 
   constructor(graph: DiGraph) {
     this.#graph = graph;
@@ -48,10 +52,28 @@ export class GraphProgress {
     return this.#ready.length === 0 && this.#running.length === 0;
   }
 
+  /** Why nobody speaks next: the graph has come to an end, or some participants wait in vain. */
+  whyOver(): string {
+    const waiting = this.#taken
+      .filter(({ target, group, count }) => count > 0 && !this.#isComplete(target, group, count))
+      .map(({ target, group }) => `"${target}" still waits for ${this.#missing(target, group)}.`);
+    const stuck = [...this.#stuck].map((name) => `No condition on an edge of "${name}" was met.`);
+    if (waiting.length + stuck.length === 0) return "The graph has reached its end.";
+    const remedy =
+      waiting.length === 0
+        ? ""
+        : ' An edge that may never be taken needs the activation "any", or an activation group of its own.';
+    return `The graph cannot go on: ${[...stuck, ...waiting].join(" ")}${remedy}`;
+  }
+
   /** Follows the outgoing edges of a node that has spoken. */
   ended(name: string, message: ChatMessage | undefined): void {
     const followed = this.#edges.filter((edge) => edge.source === name && isTaken(edge, message));
     this.#running = this.#running.filter((each) => each !== name);
+    this.#spoken.add(name);
+    const isStuck = followed.length === 0 && this.#edges.some(({ source }) => source === name);
+    if (isStuck) this.#stuck.add(name);
+    else this.#stuck.delete(name);
     for (const { target, group } of followed) {
       const taken = this.#takenOf(target, group);
       const wasComplete = this.#isComplete(target, group, taken.count);
@@ -65,6 +87,8 @@ export class GraphProgress {
     this.#ready = [...startNodes(this.#graph)];
     this.#running = [];
     this.#taken = [];
+    this.#stuck.clear();
+    this.#spoken.clear();
   }
 
   save(): JsonObject {
@@ -82,6 +106,17 @@ export class GraphProgress {
     this.#ready = ready;
     this.#running = running;
     this.#taken = taken;
+    this.#stuck.clear();
+    this.#spoken.clear();
+  }
+
+  /** The participants whose edges of a group were not taken: those that have not spoken, or else all. */
+  #missing(target: string, group: string): string {
+    const sources = this.#edges
+      .filter((edge) => edge.target === target && edge.group === group)
+      .map(({ source }) => source);
+    const silent = sources.filter((source) => !this.#spoken.has(source) || this.#stuck.has(source));
+    return (silent.length > 0 ? silent : sources).map((source) => `"${source}"`).join(" and ");
   }
 
   #takenOf(target: string, group: string): TakenGroup {

@@ -118,6 +118,71 @@ describe("GraphFlow", () => {
     expect(agents.map(({ turns }) => turns)).toEqual([2, 2, 2]);
   });
 
+  it.each<[string, DiGraph, readonly string[], string]>([
+    [
+      "for a loop to itself",
+      graphOf({
+        A: ["B"],
+        B: [
+          { target: "B", condition: "again" },
+          { target: "C", condition: "done" },
+        ],
+        C: [],
+      }),
+      [],
+      '"B" still waits for "B".',
+    ],
+    [
+      "for a way back that was not taken",
+      graphOf({
+        A: ["B"],
+        B: ["C"],
+        C: [
+          { target: "B", condition: "no" },
+          { target: "D", condition: "yes" },
+        ],
+        D: [],
+      }),
+      [],
+      '"B" still waits for "C".',
+    ],
+    [
+      "for both branches of an either-or",
+      graphOf({
+        A: [
+          { target: "B", condition: "go" },
+          { target: "C", condition: "no" },
+        ],
+        B: ["D"],
+        C: ["D"],
+        D: [],
+      }),
+      ["A", "B"],
+      '"D" still waits for "C".',
+    ],
+    [
+      "because no condition was met",
+      graphOf({
+        A: [
+          { target: "B", condition: "left" },
+          { target: "C", condition: "right" },
+        ],
+        B: [],
+        C: [],
+      }),
+      ["A"],
+      'No condition on an edge of "A" was met.',
+    ],
+  ])("says that it cannot go on %s", async (_, graph, speakers, reason) => {
+    const team = flow(graph);
+    const { messages, stopReason } = await team.run({ task: "go" });
+    expect(stopReason).toContain("The graph cannot go on: ");
+    expect(stopReason).toContain(reason);
+    expect(sources(messages).slice(1, 1 + speakers.length)).toEqual(speakers);
+    // The next task starts from the beginning.
+    expect((await team.run({ task: "go" })).stopReason).toBe(stopReason);
+  });
+
   it("rejects the state of another graph", async () => {
     const state = await flow(graphOf({ A: [], B: [] })).saveState();
     const other = flow(graphOf({ A: ["B"], B: [] }));
