@@ -51,6 +51,9 @@ export const firstSettingsDescriptor = 5;
  */
 const insteadOfRoot = 1000;
 
+/** Files that the sandbox shows and that belong to the whole machine; it must not be able to change their modes. */
+const hostFiles = ["/proc/meminfo", ...deviceNames.map((each) => `/dev/${each}`)];
+
 /** The user or group id inside the sandbox. */
 export function userInside(id: number): number {
   return id === 0 ? insteadOfRoot : id;
@@ -73,7 +76,7 @@ function namespaceOptions({ network, user }: SandboxPlan): string[] {
   ].flat();
 }
 
-function rootOptions({ shared, sockets, settings, network, limits, workspace }: SandboxPlan): string[] {
+function rootOptions({ shared, sockets, settings, network, limits, workspace, user }: SandboxPlan): string[] {
   return [
     systemOptions(),
     settings.flatMap(({ name }, index) => ["--ro-bind-data", String(firstSettingsDescriptor + index), `/etc/${name}`]),
@@ -85,6 +88,8 @@ function rootOptions({ shared, sockets, settings, network, limits, workspace }: 
     shared.flatMap(({ source, place, mode }) => [mode === "read" ? "--ro-bind" : "--bind", source, place]),
     sockets.flatMap((each) => ["--ro-bind", "/dev/null", each]),
     limits.events.flatMap(({ source, place }) => ["--ro-bind", source, place]),
+    // The mode of an entry such as `/proc/meminfo` is the same in every `/proc` of the machine, and root's to change.
+    user.uid === 0 ? ["--remount-ro", "/proc"] : [],
     ["--remount-ro", "/", "--remount-ro", "/dev", "--chdir", workspace],
   ].flat();
 }
@@ -96,7 +101,7 @@ function firstProcess({ directory, workspace, programs, searchPath, limits, shar
   const checked = shared.filter(({ identity }) => identity !== undefined);
   return [
     ["python3", "-I", "-S", "-c", enterProgram],
-    [String(processes ?? ""), String(data ?? ""), deviceNames.join(" "), String(checked.length)],
+    [String(processes ?? ""), String(data ?? ""), hostFiles.join(" "), String(checked.length)],
     checked.flatMap(({ identity = "", place }) => [identity, place]),
     supervisor,
   ].flat();

@@ -1,8 +1,8 @@
 """The first program in a sandbox: closes inherited descriptors, checks what is shown, applies the limits, and becomes the next
 program.
 
-Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; the names of device
-files, separated by spaces; the number of paths to check, and for each one the device and inode numbers that it must have and the
+Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; paths of files of the
+whole machine, separated by spaces; the number of paths to check, and for each one the device and inode numbers that it must have and the
 path; the next program and its arguments. Python 3.8 or later, standard library only.
 """
 
@@ -19,10 +19,10 @@ def limit(kind, most):
     resource.setrlimit(kind, (most, most))
 
 
-def may_change(device):
-    """Whether code could take a device away from everybody on this machine."""
+def may_change(place):
+    """Whether code could take a file away from everybody on this machine."""
     try:
-        os.chmod(device, os.stat(device).st_mode & 0o7777)
+        os.chmod(place, os.stat(place).st_mode & 0o7777)
         return True
     except OSError:
         return False
@@ -36,7 +36,7 @@ def identity(place):
         return str(error)
 
 
-PROCESSES, DATA, DEVICES, COUNT, *REST = sys.argv[1:]
+PROCESSES, DATA, HOST, COUNT, *REST = sys.argv[1:]
 CHECKED, NEXT = REST[: 2 * int(COUNT)], REST[2 * int(COUNT) :]
 for name in os.listdir("/proc/self/fd"):
     if int(name) > 2:
@@ -44,9 +44,9 @@ for name in os.listdir("/proc/self/fd"):
             os.close(int(name))
         except OSError:
             pass
-for name in DEVICES.split():
-    if may_change("/dev/" + name):
-        sys.exit("fenced: code in the sandbox could change the device file /dev/" + name)
+for place in HOST.split():
+    if may_change(place):
+        sys.exit("fenced: code in the sandbox could change the machine's " + place)
 for expected, place in zip(CHECKED[::2], CHECKED[1::2]):
     if identity(place) != expected:
         sys.exit("fenced: something replaced " + place)

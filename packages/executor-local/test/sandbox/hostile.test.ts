@@ -41,6 +41,7 @@ const attempts: readonly (readonly [attempt: string, what: string, outside: Outs
   ["create_setuid", "creating one", "anybody"],
   ["make_device", "making a device file", "root"],
   ["change_devices", "modes of the host's device files", "root"],
+  ["change_kernel_files", "modes of the machine's files in /proc", "root"],
   ["raw_disk", "the raw disk", "untried"],
   ["become_root", "becoming root", "root"],
   ["new_namespace", "namespaces of its own", "untried"],
