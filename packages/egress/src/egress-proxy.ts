@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod } from "node:fs/promises";
+import { chmodSync, existsSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import type { Duplex } from "node:stream";
+import { isMainThread } from "node:worker_threads";
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import { CredentialDoor } from "./credentials/credential-door.ts";
@@ -123,9 +124,9 @@ export class EgressProxy implements AsyncDisposable {
           }),
         ),
       );
-      server.listen(where, resolve);
+      if (path === undefined) server.listen(where, resolve);
+      else listenPrivately(server, path, resolve);
     });
-    if (path !== undefined) await chmod(path, 0o600);
     this.#servers.add(server);
     const address = server.address();
     if (secret === undefined || typeof address !== "object" || address === null) {
@@ -193,5 +194,20 @@ export class EgressProxy implements AsyncDisposable {
     if (visitor.stream.destroyed) return void upstream.destroy();
     established();
     joinStreams(visitor.stream, upstream, download, this.#settings.idleTimeoutMs);
+  }
+}
+
+/**
+ * Creates a Unix socket that only this user may connect to, from its first moment on: Node creates and opens it within
+ * this call, so nothing else of this program sees the changed mask.
+ */
+function listenPrivately(server: Server, path: string, listening: () => void): void {
+  const mask = isMainThread ? process.umask(0o177) : undefined;
+  try {
+    server.listen({ path }, listening);
+    // Worker threads have no mask of their own.
+    if (mask === undefined && existsSync(path)) chmodSync(path, 0o600);
+  } finally {
+    if (mask !== undefined) process.umask(mask);
   }
 }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { chmod, mkdtemp, rm, stat } from "node:fs/promises";
+import { lstatSync } from "node:fs";
+import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -148,8 +149,13 @@ test("it listens on a Unix socket that only its owner can use", async () => {
     resolve: () => Promise.resolve(["127.0.0.1"]),
   });
   const file = path.join(directory, "proxy.sock");
-  await proxy.listen({ path: file });
-  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const listening = proxy.listen({ path: file });
+  // At once: others could connect before the mode is set later.
+  expect(lstatSync(file, { bigint: true }).mode & 0o777n).toBe(0o600n);
+  const other = path.join(directory, "other");
+  await writeFile(other, "", { mode: 0o640 });
+  expect((await stat(other)).mode & 0o777).toBe(0o640);
+  await listening;
   const socket = createConnection(file);
   socket.write(`GET http://socket.example:${port}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
   expect(await everything(socket)).toContain("host of socket.example");

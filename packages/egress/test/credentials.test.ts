@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
@@ -119,6 +120,8 @@ describe("credentials", needs("openssl"), () => {
   test.each([
     ["throws", () => Promise.reject(new Error(`broken ${secret}`))],
     ["is not a valid header", () => `${secret}\r\nX-More: 1`],
+    // As a JavaScript caller may have it.
+    ["is null", (): string => Reflect.apply(() => null, undefined, [])],
     ["never resolves", () => new Promise<string>(() => {})],
   ])("a value that %s fails the request, and is not shown", async (_, value) => {
     const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 1000 });
@@ -158,6 +161,52 @@ describe("credentials", needs("openssl"), () => {
     socket.write(request("/"));
     expect(await everything(socket)).toMatch(/^HTTP\/1\.1 502 could not connect securely to api\.example: /);
     expect(requests).toEqual([]);
+  });
+
+  test("nor does it if the environment switches the check of certificates off", async () => {
+    vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { ca: wrong } = await playTlsHost("api.example", () => {});
+    const { proxy, port, requests } = await start({ ca: wrong });
+    const socket = await open(proxy, port);
+    socket.write(request("/"));
+    expect(await everything(socket)).toMatch(/^HTTP\/1\.1 502 could not connect securely to api\.example: /);
+    expect(requests).toEqual([]);
+  });
+
+  test("an open connection gets none for a host that is no longer listed", async () => {
+    let allow = ["api.example", "127.0.0.1"];
+    const { proxy, port, requests } = await start({}, { allow: () => allow });
+    const socket = await open(proxy, port);
+    socket.write("GET /one HTTP/1.1\r\nHost: api.example\r\n\r\n");
+    await once(socket, "data");
+    allow = ["127.0.0.1"];
+    socket.write(request("/two"));
+    expect(await everything(socket)).toMatch(/HTTP\/1\.1 403 api\.example is not in this executor's network policy/);
+    expect(requests.map(({ url }) => url)).toEqual(["/one"]);
+    expect(proxy.decisions.map(({ allowed }) => allowed)).toEqual([true, false]);
+  });
+
+  test("the session's authority outlives any session, and certificates for hosts are renewed", async () => {
+    const { proxy, port } = await start();
+    const validTo = async (): Promise<number> => {
+      const socket = await proxy.connect();
+      socket.write(`CONNECT api.example:${port} HTTP/1.1\r\nHost: api.example:${port}\r\n\r\n`);
+      await once(socket, "data");
+      // The test's clock is not that of the client.
+      const secured = connectTls({ socket, servername: "api.example", rejectUnauthorized: false });
+      onTestFinished(() => void secured.destroy());
+      await once(secured, "secureConnect");
+      return Date.parse(secured.getPeerCertificate().valid_to);
+    };
+    const first = await validTo();
+    expect(await validTo()).toBe(first);
+    const day = 24 * 3_600_000;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 40 * day });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await validTo()).toBeGreaterThan(Date.now());
+    const { validTo: end } = new X509Certificate((await proxy.proxy.certificate()) ?? "");
+    expect(Date.parse(end)).toBeGreaterThan(Date.now() + 1000 * day);
   });
 
   test("plain HTTP gets no credential", async () => {

@@ -1,6 +1,12 @@
+import { createSocket } from "node:dgram";
+import dns from "node:dns/promises";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import os from "node:os";
 import { playHost } from "@fenced/test-support/loopback-hosts";
-import { describe, expect, test } from "vitest";
-import { exchange, get, startProxy } from "./support/places.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { EgressProxy } from "../src/index.ts";
+import { everything, exchange, get, startProxy } from "./support/places.ts";
 
 const refused = /^HTTP\/1\.1 403 (.*)\r\n/;
 
@@ -227,6 +233,18 @@ describe("addresses", () => {
     }
   });
 
+  test("a name that resolves to an address of this machine itself is refused, unless that is listed", async () => {
+    const address = "8.8.4.4";
+    const { lo = [] } = os.networkInterfaces();
+    const own = lo.slice(0, 1).map((each) => ({ ...each, address }));
+    vi.spyOn(os, "networkInterfaces").mockReturnValue({ eth0: own });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const resolve = () => Promise.resolve([address]);
+    const proxy = await startProxy({ allow: ["self.example"], resolve });
+    const answer = await exchange(proxy, get("http://self.example/"));
+    expect(refused.exec(answer)?.[1]).toMatch(/it resolves to an address of this machine$/);
+  });
+
   test("the code cannot reach the proxy itself, even if its address is listed", async () => {
     const proxy = await startProxy({ allow: ["127.0.0.1", "self.example"] });
     for (const host of ["127.0.0.1", "self.example", "[::ffff:127.0.0.1]"]) {
@@ -237,6 +255,41 @@ describe("addresses", () => {
 });
 
 describe("look-ups", () => {
+  test("a name that resolves slowly does not hold up others", async () => {
+    const server = createSocket("udp4");
+    server.on("message", (query, { port }) => {
+      // One that is not `fast` gets no answer at all.
+      if (!query.includes("fast")) return;
+      const end = query.indexOf(0, 12) + 5;
+      const isIpv4 = query.readUInt16BE(end - 4) === 1;
+      const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isIpv4 ? 1 : 0, 0, 0, 0, 0]);
+      const question = query.subarray(12, end);
+      const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4, 127, 0, 0, 1]);
+      server.send(Buffer.concat([header, question, ...(isIpv4 ? [record] : [])]), port);
+    });
+    server.bind(0, "127.0.0.1");
+    await once(server, "listening");
+    const before = dns.getServers();
+    dns.setServers([`127.0.0.1:${server.address().port}`]);
+    onTestFinished(() => {
+      dns.setServers(before);
+      server.close();
+    });
+    const port = await playHost();
+    await using proxy = new EgressProxy({ allow: ["*.example", "127.0.0.1"] });
+    const { port: door, url } = await proxy.listen();
+    const password = Buffer.from(`fenced:${new URL(url).password}`).toString("base64");
+    const send = (host: string): Socket => {
+      const socket = connect(door, "127.0.0.1");
+      onTestFinished(() => void socket.destroy());
+      socket.on("error", () => {});
+      socket.write(get(`http://${host}.example:${port}/`, `Proxy-Authorization: Basic ${password}\r\n`));
+      return socket;
+    };
+    for (let index = 0; index < 20; index += 1) send(`slow${index}`);
+    expect(await everything(send("fast"))).toContain("host of fast.example");
+  });
+
   test("a name is looked up once per connection, and the checked address is dialed", async () => {
     const port = await playHost();
     const answers = [["127.0.0.1"], ["169.254.169.254"], ["127.0.0.1"], ["10.0.0.1"]];

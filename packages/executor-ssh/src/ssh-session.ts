@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { ExecutorStoppedError, FunctionSetupError, InvalidInputError, type ExecutorCapabilities } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import {
   type BackendFiles,
@@ -178,7 +179,7 @@ export class SshSession implements BackendSession {
   async ready(signal: AbortSignal): Promise<SshLink> {
     if (this.#closing.signal.aborted) throw stopped();
     if (this.#link && !this.#link.connection.lost) return this.#link;
-    this.#connecting ??= this.#connect(AbortSignal.any([signal, this.#closing.signal])).finally(() => {
+    this.#connecting ??= this.#connect(joinSignals(signal, this.#closing.signal)).finally(() => {
       this.#connecting = undefined;
     });
     return this.#connecting;

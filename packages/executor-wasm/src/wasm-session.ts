@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { ExecutorStoppedError } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import {
   Leash,
   RemoteFiles,
@@ -92,7 +93,7 @@ export class WasmSession implements BackendSession {
     const engine = engineOf(block.language);
     const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, block.signal));
     const forged = new AbortController();
-    const signal = AbortSignal.any([block.signal, forged.signal]);
+    const signal = joinSignals(block.signal, forged.signal);
     const displays = this.#displays.forBlock();
     const events = new RichEvents(displays, () => forged.abort());
     const outcome = yield* events.of(interpreter.run({ ...block, signal }), { exitCode: 137, stateLost: true });

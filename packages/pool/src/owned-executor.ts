@@ -1,5 +1,5 @@
 import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
-import { afterMs, untilAborted, within } from "@fenced/core/abort";
+import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { checkOptions, codeExecutorOption } from "@fenced/core/options";
 import * as z from "zod";
 
@@ -70,7 +70,7 @@ export class OwnedExecutor {
       this.#isLate = true;
       late.abort(startedLate(startTimeoutMs));
     });
-    const signal = AbortSignal.any([late.signal, end]);
+    const signal = joinSignals(late.signal, end);
     try {
       return await untilAborted(action(signal), signal);
     } finally {

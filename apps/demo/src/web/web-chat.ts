@@ -1,5 +1,6 @@
 import { isTaskResult, PendingApprovals, type RoundRobinGroupChat } from "@fenced/agentchat";
 import { type CodeExecutor, FencedError } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import { createChatTeam } from "../chat-team.ts";
 import type { ChosenModel } from "../choose-model.ts";
 import { dataFile } from "../default-task.ts";
@@ -52,7 +53,7 @@ export class WebChat {
     const run = new AbortController();
     this.#run = run;
     this.log.add({ type: "running" });
-    this.#ended = this.#chat(task, AbortSignal.any([run.signal, this.#settings.signal]));
+    this.#ended = this.#chat(task, joinSignals(run.signal, this.#settings.signal));
     return true;
   }
 

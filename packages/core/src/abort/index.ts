@@ -70,9 +70,19 @@ export function followSignals(controller: AbortController, signals: readonly (Ab
   };
 }
 
-/** A signal that aborts as soon as one of these does. */
+/** The sources of joined signals. */
+const sources = new WeakMap<AbortSignal, readonly AbortSignal[]>();
+
+/**
+ * A signal that aborts as soon as one of these does. Use it instead of `AbortSignal.any`, which on Node 20 does not keep
+ * its sources: if nothing else refers to an `AbortSignal.timeout`, a garbage collection ends the time limit.
+ */
 export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
-  return AbortSignal.any(signals.filter((signal) => signal !== undefined));
+  const given = signals.filter((signal) => signal !== undefined);
+  // oxlint-disable-next-line no-restricted-properties -- this is the function to use instead
+  const joined = AbortSignal.any(given);
+  sources.set(joined, given);
+  return joined;
 }
 
 /** A signal that aborts `milliseconds` after another one, with its reason. Dispose of it to clear its timer. */

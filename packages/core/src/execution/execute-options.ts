@@ -21,7 +21,8 @@ export interface ExecuteOptions {
   readonly stdin?: string;
   /**
    * Functions of this program that the blocks of this call can call besides the executor's own, for what depends on the
-   * caller, such as a request's user. A function replaces the executor's host function of the same name. Only for
+   * caller, such as a request's user. Each user still needs an executor of their own: a process that one block leaves
+   * behind can call the functions of the next. A function replaces the executor's host function of the same name. Only for
    * executors with `capabilities.hostFunctions`. Default: none.
    */
   readonly functions?: readonly HostFunction[];

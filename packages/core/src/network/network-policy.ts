@@ -20,7 +20,7 @@ export interface AllowedNetwork {
   readonly credentials?: readonly NetworkCredential[];
   /**
    * Resolves a name to addresses, in the order in which to try them. Called once for each connection to a listed name.
-   * Default: the system's resolver, including the `hosts` file. Cannot be dumped.
+   * Default: the `hosts` file, then the name servers of Node's `dns` module, then the system. Cannot be dumped.
    */
   readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Called with each decision as it is made. Errors that it throws are ignored. Cannot be dumped. */

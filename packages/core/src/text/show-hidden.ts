@@ -1,6 +1,7 @@
 /**
- * Makes characters visible that could hide part of a text or disguise it: escape sequences, direction marks, zero-width
- * characters. Newlines and tabs stay.
+ * Makes characters visible that could hide part of a text or disguise it: escape sequences, direction marks, and
+ * whatever is drawn as nothing. That includes characters that join letters or choose the form of an emoji: long runs of
+ * them can carry a message. Newlines and tabs stay.
  *
  * @param write - returns the replacement for one such character. Default: its code point, `\u{1b}`.
  */
@@ -12,7 +13,8 @@ function asNumber(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`;
 }
 
-// Controls except tab and newline, line separators, direction marks, zero-width characters that join no letters, blank letters.
+// Controls except tab and newline, line separators, direction marks, everything that is drawn as nothing (zero-width
+// characters, variation selectors, tags, filler letters), and letters that look like a space.
 const hidingCharacters =
-  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u{34f}\u061c\u115f\u1160\u{17b4}\u{17b5}\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e01ef}]/gu;
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u2800\ufff9-\ufffb\u{1d159}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu;

@@ -1,4 +1,7 @@
-import { getEventListeners } from "node:events";
+import { getEventListeners, once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
 import { afterMs, followSignals, joinSignals, lateSignal, untilAborted, within } from "../../src/abort/index.ts";
 
@@ -32,6 +35,22 @@ describe("untilAborted", () => {
     await expect(untilAborted(never, controller.signal)).rejects.toBe(reason);
     await expect(untilAborted(Promise.resolve(1), controller.signal)).rejects.toBe(reason);
     expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+  });
+});
+
+describe("joinSignals", () => {
+  it("keeps a time limit that nothing else refers to, through a garbage collection", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: unknown = runInNewContext("gc");
+    if (typeof collect !== "function") throw new TypeError("no garbage collector");
+    const joined = joinSignals(new AbortController().signal, AbortSignal.timeout(200));
+    const aborted = once(joined, "abort");
+    for (let round = 0; round < 3; round += 1) {
+      Reflect.apply(collect, undefined, []);
+      await sleep(10);
+    }
+    await aborted;
+    expect(joined.reason).toMatchObject({ name: "TimeoutError" });
   });
 });
 

@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, validateHeaderV
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls, rootCertificates, TLSSocket } from "node:tls";
 import type { NetworkCredential } from "@fenced/core";
-import { untilAborted } from "@fenced/core/abort";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { parseHostPattern } from "@fenced/core/network";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
 import { errorCode, Refusal } from "../destination/refusal.ts";
@@ -74,14 +74,17 @@ export class CredentialDoor {
     const { visitor, place } = inside;
     await visitor.turn(response);
     checkFraming(request);
+    const { gatekeeper } = this.#options;
     const host = authority(place);
     const path = pathOf(request, host);
     const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
-    const patience = AbortSignal.any([visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
+    // The connection may be older than the list of allowed hosts.
+    gatekeeper.admit(place.host, place.port, visit);
+    const patience = joinSignals(visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
     const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
       throw error instanceof Refusal ? error : unreadable(place);
     });
-    const socket = await this.#openSecurely(inside, await this.#options.gatekeeper.open(place, visit));
+    const socket = await this.#openSecurely(inside, await gatekeeper.open(place, visit));
     forwardRequest(request, response, { socket, host, path, added, idleMs: this.#options.idleTimeoutMs });
   }
 
@@ -94,6 +97,8 @@ export class CredentialDoor {
         host,
         ...(isIP(host) === 0 ? { servername: host } : {}),
         ALPNProtocols: ["http/1.1"],
+        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says: the credential must not go to anyone else.
+        rejectUnauthorized: true,
         ...(ca.length === 0 ? {} : { ca: [...rootCertificates, ...ca] }),
       });
       const timer = setTimeout(() => secured.destroy(new Error("late")), this.#options.connectTimeoutMs);
@@ -133,7 +138,9 @@ async function readCredentials({ credentials, place }: Inside): Promise<string[]
   try {
     const lines = await Promise.all(
       credentials.map(async ({ header, value }) => {
-        const text = await value();
+        const text: unknown = await value();
+        // JavaScript callers may return anything, and null would be sent as "null".
+        if (typeof text !== "string") throw new TypeError("not a string");
         validateHeaderValue(header, text);
         return [header, text];
       }),

@@ -14,8 +14,10 @@ interface Identity {
   readonly pem: string;
 }
 
-/** Long enough for any session, and short enough that a leaked certificate soon becomes worthless. */
-const lifetimeMs = 30 * 24 * 3_600_000;
+/** Long enough for any session: clients got the certificate at their start, and cannot get another. */
+const rootLifetimeMs = 3650 * 24 * 3_600_000;
+/** Short enough that a leaked certificate soon becomes worthless, and the age at which it is replaced. */
+const [lifetimeMs, replacedAfterMs] = [30 * 24 * 3_600_000, 15 * 24 * 3_600_000];
 /** Tolerance for clocks that are behind. */
 const earlierMs = 24 * 3_600_000;
 
@@ -28,7 +30,7 @@ export class SessionAuthority {
   readonly #root: Identity;
   /** One key for all hosts: anyone who can read one key could read them all. */
   readonly #leafKey: { readonly keys: pki.rsa.KeyPair; readonly pem: string };
-  readonly #contexts = new Map<string, SecureContext>();
+  readonly #contexts = new Map<string, { readonly context: SecureContext; readonly madeAt: number }>();
 
   private constructor(forge: Forge, root: Identity, leafKey: { keys: pki.rsa.KeyPair; pem: string }) {
     this.#forge = forge;
@@ -40,7 +42,7 @@ export class SessionAuthority {
     const { default: forge } = await import("node-forge");
     const [rootKey, leafKey] = await Promise.all([newKey(forge), newKey(forge)]);
     const name = [{ name: "commonName", value: `Fenced session ${randomBytes(4).toString("hex")}` }];
-    const certificate = blank(forge, rootKey.keys.publicKey);
+    const certificate = blank(forge, rootKey.keys.publicKey, rootLifetimeMs);
     certificate.setSubject(name);
     certificate.setIssuer(name);
     certificate.setExtensions([
@@ -61,15 +63,15 @@ export class SessionAuthority {
   /** The TLS context for a server with the name of this host. */
   contextFor(host: string): SecureContext {
     const known = this.#contexts.get(host);
-    if (known) return known;
+    if (known && Date.now() - known.madeAt < replacedAfterMs) return known.context;
     const context = createSecureContext({ key: this.#leafKey.pem, cert: this.#certificateFor(host) });
-    this.#contexts.set(host, context);
+    this.#contexts.set(host, { context, madeAt: Date.now() });
     return context;
   }
 
   #certificateFor(host: string): string {
     const forge = this.#forge;
-    const certificate = blank(forge, this.#leafKey.keys.publicKey);
+    const certificate = blank(forge, this.#leafKey.keys.publicKey, lifetimeMs);
     // A common name has at most 64 characters; the alternative name is what counts.
     certificate.setSubject([{ name: "commonName", value: host.slice(0, 64) }]);
     certificate.setIssuer(this.#root.certificate.subject.attributes);
@@ -89,13 +91,13 @@ export class SessionAuthority {
   }
 }
 
-function blank(forge: Forge, publicKey: pki.rsa.PublicKey): pki.Certificate {
+function blank(forge: Forge, publicKey: pki.rsa.PublicKey, lifetime: number): pki.Certificate {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = publicKey;
   // Positive and unique.
   certificate.serialNumber = `01${randomBytes(15).toString("hex")}`;
   certificate.validity.notBefore = new Date(Date.now() - earlierMs);
-  certificate.validity.notAfter = new Date(Date.now() + lifetimeMs);
+  certificate.validity.notAfter = new Date(Date.now() + lifetime);
   return certificate;
 }
 

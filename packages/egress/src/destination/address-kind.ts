@@ -1,3 +1,6 @@
+import os from "node:os";
+import { canonicalHost } from "@fenced/core/network";
+
 /** A range of addresses and its purpose; the first range that contains an address decides. */
 interface AddressRange {
   readonly bytes: readonly number[];
@@ -17,6 +20,12 @@ export function specialKind(address: string): string | undefined {
   // An IPv4 address as seen from a network without IPv4 (RFC 6052): treated like that address.
   if (isIn(nat64, bytes)) return specialKind(bytes.slice(12).join("."));
   return isIn(globalIpv6, bytes) ? kindIn(specialIpv6, bytes) : (kindIn(otherIpv6, bytes) ?? "a reserved address");
+}
+
+/** The same for an address of this machine itself, where services may listen that trust it. */
+export function ownKind(address: string): string | undefined {
+  const own = Object.values(os.networkInterfaces()).flatMap((each) => each ?? []);
+  return own.some((each) => canonicalHost(each.address) === address) ? "an address of this machine" : undefined;
 }
 
 function kindIn(table: readonly AddressRange[], bytes: readonly number[]): string | undefined {

@@ -1,8 +1,8 @@
 import { connect, type OnReadOpts, type Socket, type TcpSocketConnectOpts } from "node:net";
 import type { NetworkDecision } from "@fenced/core";
-import { untilAborted } from "@fenced/core/abort";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { canonicalHost, type HostPattern, isAddress, matchesHost, parseHostPattern } from "@fenced/core/network";
-import { specialKind } from "./address-kind.ts";
+import { ownKind, specialKind } from "./address-kind.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
 
 /** Settings of a gatekeeper. */
@@ -72,7 +72,7 @@ export class Gatekeeper {
    * @throws Refusal
    */
   async open(place: Place, visit: Visit, onread?: OnReadOpts): Promise<Socket> {
-    const signal = AbortSignal.any([visit.signal, AbortSignal.timeout(this.#options.connectTimeoutMs)]);
+    const signal = joinSignals(visit.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
     const found = await this.#lookUp(place, signal);
     const addresses = this.#watched(place, visit, () => this.#dialable(place, found));
     this.#report({ allowed: true, ...about(visit), ...place, address: addresses[0] ?? place.host });
@@ -146,7 +146,7 @@ class AllowList {
 
   /** Why an address must not be dialed, as text after "is". */
   refusedKind(address: string, port: number): string | undefined {
-    const kind = specialKind(address);
+    const kind = specialKind(address) ?? ownKind(address);
     if (kind === undefined) return undefined;
     return this.#patterns.some((pattern) => !pattern.below && matchesHost(pattern, address, port)) ? undefined : kind;
   }
@@ -168,7 +168,7 @@ async function dialFirst(
   let failure: unknown;
   for (const [index, address] of addresses.entries()) {
     const last = index === addresses.length - 1;
-    const patience = last ? signal : AbortSignal.any([signal, AbortSignal.timeout(firstPatienceMs)]);
+    const patience = last ? signal : joinSignals(signal, AbortSignal.timeout(firstPatienceMs));
     try {
       return await dial({ host: address, port, ...(onread && { onread }) }, patience);
     } catch (error) {

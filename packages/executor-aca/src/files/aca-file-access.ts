@@ -7,6 +7,7 @@ import {
   type FileInfo,
   type FileStat,
 } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
 import type { RemoteEntry, SessionApi } from "../api/session-api.ts";
 import { uploadLimit } from "../api/wire-types.ts";
@@ -149,7 +150,7 @@ export class AcaFileAccess implements RemoteFileAccess {
 
   #within(milliseconds: number): AbortSignal {
     const limit = AbortSignal.timeout(milliseconds);
-    return this.#signal ? AbortSignal.any([this.#signal, limit]) : limit;
+    return this.#signal ? joinSignals(this.#signal, limit) : limit;
   }
 }
 

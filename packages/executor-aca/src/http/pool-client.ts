@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, ExecutorStoppedError, FencedError } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import { Agent, request, type Dispatcher } from "undici";
 import type { z } from "zod";
 import { tokenScope, type AccessTokenSource } from "../token-credential.ts";
@@ -138,7 +139,7 @@ export class PoolClient {
 
   async #pause(milliseconds: number, call: PoolCall): Promise<void> {
     const signals = [call.signal, call.last === true ? undefined : this.#settling.signal];
-    const signal = AbortSignal.any(signals.filter((each) => each !== undefined));
+    const signal = joinSignals(...signals);
     await sleep(milliseconds, undefined, { signal }).catch(() => {});
     call.signal?.throwIfAborted();
   }

@@ -2,6 +2,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import { encodeFrame, type FrameConsumer, FrameReader, Tunnels } from "@fenced/executor-kit/supervisor";
 import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
 import { isSessionGone } from "../http/service-error.ts";
@@ -183,7 +184,7 @@ export class PumpLine {
   async moment(milliseconds: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     this.#wake = () => over.abort();
-    await sleep(milliseconds, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(() => {});
+    await sleep(milliseconds, undefined, { signal: joinSignals(signal, over.signal) }).catch(() => {});
     this.#wake = () => {};
   }
 

@@ -1,4 +1,5 @@
 import { BackendUnavailableError, JsonLimitError, parseJson } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import { errorCode } from "@fenced/executor-kit";
 import { Agent, fetch, type RequestInit, type Response } from "undici";
 import { textField } from "../fields.ts";
@@ -59,7 +60,7 @@ export class ServerClient implements AsyncDisposable {
       ...(form && { body: form.toString() }),
       dispatcher: this.#agent,
       redirect: "manual",
-      signal: signal ? AbortSignal.any([deadline, signal]) : deadline,
+      signal: signal ? joinSignals(deadline, signal) : deadline,
     };
     try {
       return await fetch(new URL(path, this.address.baseUrl), init);

@@ -75,8 +75,22 @@ def _fenced_set_up(plan):
         os.replace(place + "~", place)
         return place
 
+    def shadowed():
+        """Finds what blocks would import from the working directory instead: code of an earlier session may have left it there."""
+        import importlib.machinery
+
+        if os.path.realpath(os.getcwd()) == os.path.realpath(plan["directory"]):
+            return None
+        names = [plan["module"], "_%s_host" % plan["module"]]
+        inside = [name + os.sep + "__init__" for name in names]
+        endings = importlib.machinery.all_suffixes()
+        return next((name + end for name in names + inside for end in endings if os.path.lexists(name + end)), None)
+
     if plan["module"] in getattr(sys, "stdlib_module_names", sys.builtin_module_names):
         return report(failed="name", reason="Python's standard library has a module of that name")
+    shadow = shadowed()
+    if shadow is not None:
+        return report(failed="name", reason="%s in the working directory would take its place" % shadow)
     missing = [each for each in plan["packages"] if not satisfied(each)]
     problem = install(missing) if missing else None
     if problem is not None:

@@ -15,7 +15,7 @@ export interface CallFrame {
 /** Maximum size of a call's arguments in bytes. */
 export const longestInput = 1_048_576;
 /** Maximum number of values in a call's arguments: one megabyte of JSON can have half a million. */
-export const mostValues = 100_000;
+export const mostValues = 50_000;
 /** Maximum size of its result in bytes. */
 export const longestOutput = 4_194_304;
 

@@ -1,5 +1,5 @@
 import { ExecutorStoppedError } from "@fenced/core";
-import { within } from "@fenced/core/abort";
+import { joinSignals, within } from "@fenced/core/abort";
 import type { DisplayBoard } from "../displays/display-board.ts";
 import { RichEvents } from "../displays/rich-events.ts";
 import { type BlockEvent, type BlockRun, timeIsUp } from "../run/block-run.ts";
@@ -66,7 +66,7 @@ export class StatefulPython {
   async *run({ code, filename, signal, ...block }: StatefulBlock): AsyncGenerator<BlockEvent, ProgramEnd, void> {
     this.#blocks += 1;
     const forged = new AbortController();
-    const either = AbortSignal.any([signal, forged.signal]);
+    const either = joinSignals(signal, forged.signal);
     const request = { ...block, code, name: filename ?? `<block ${this.#blocks}>`, signal: either };
     const displays = this.#settings.displays.forBlock();
     const events = new RichEvents(displays, () => forged.abort());

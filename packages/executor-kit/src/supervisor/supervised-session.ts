@@ -7,6 +7,7 @@ import {
   type ExecutorCapabilities,
   type NetworkDecision,
 } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import type { BackendSession } from "../backend-session.ts";
 import type { FunctionPlaces } from "../functions/function-setup.ts";
 import { functionVariables } from "../functions/function-variables.ts";
@@ -117,7 +118,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   protected async ready(signal: AbortSignal): Promise<Place> {
     if (this.closing.aborted) throw stopped();
     if (this.#current && !this.#current.lost && this.#current !== this.#unfit) return this.#current;
-    this.#opening ??= this.#open(AbortSignal.any([signal, this.closing])).finally(() => {
+    this.#opening ??= this.#open(joinSignals(signal, this.closing)).finally(() => {
       this.#opening = undefined;
     });
     return this.#opening;

@@ -8,6 +8,9 @@ describe("the error that a program sees", () => {
     ["in file:///srv/app/main.js:10:3 (/srv/app/x.js:1:2)", "in <path> (<path>)"],
     [String.raw`cannot read C:\Users\me\key.txt`, "cannot read <path>"],
     [String.raw`cannot read \\server\share\key`, "cannot read <path>"],
+    ["ENOENT, open '/home/a user/(old) [x]/key.txt'", "ENOENT, open '<path>'"],
+    ["cannot read /home/a user/My (old) files [1]/key.txt now", "cannot read <path> now"],
+    [String.raw`cannot read C:\Program Files (x86)\App\key.txt`, "cannot read <path>"],
     ["failed\n    at run (/srv/app/main.js:1:2)\n    at async main\nlater", "failed\nlater"],
     [
       "GET https://api.example.com/v1/users failed with 500 and/or 1/2",
@@ -15,6 +18,17 @@ describe("the error that a program sees", () => {
     ],
   ])("shows %j as %j", (message, expected) => {
     expect(programError(new TypeError(message))).toEqual({ name: "TypeError", message: expected });
+  });
+
+  it("names no path that the error itself has, whatever its characters", () => {
+    const path = "/srv/it's; a <strange> path/x, y|z";
+    const error = Object.assign(new Error(`EACCES: permission denied, open ${path}`), { path });
+    expect(programError(error).message).toBe("EACCES: permission denied, open <path>");
+  });
+
+  it.each(["/a ", "/a(", "/ a b c d e f", "'/a", "C:\\a "])("is made quickly from a megabyte of %j", (piece) => {
+    const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
+    expect(programError(new Error(text)).message.length).toBeLessThanOrEqual(4001);
   });
 
   it("has a bounded message and a valid name", () => {

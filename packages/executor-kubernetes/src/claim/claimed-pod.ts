@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
 import {
   defaultActiveSeconds,
@@ -67,7 +68,7 @@ async function untilServed(
   seen.last = `agent-sandbox, which did not answer the claim ${name}`;
   const silent = new AbortController();
   const silence = setTimeout(() => silent.abort(), silenceMs);
-  const either = AbortSignal.any([signal, silent.signal]);
+  const either = joinSignals(signal, silent.signal);
   try {
     for (;;) {
       for await (const claim of client.follow(name, either)) {

@@ -1,5 +1,5 @@
 import { BackendUnavailableError } from "@fenced/core";
-import { lateSignal, untilAborted } from "@fenced/core/abort";
+import { joinSignals, lateSignal, untilAborted } from "@fenced/core/abort";
 import { type SupervisorConfig, type SupervisorLoader, supervisorLoader } from "@fenced/executor-kit/supervisor";
 import type { WebSocket } from "ws";
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
@@ -37,7 +37,7 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
   const { client, name, options, source } = request;
   const { startTimeoutMs = options.warmPool ? defaultClaimMs : defaultStartMs } = options;
   const late = Number.isFinite(startTimeoutMs) ? AbortSignal.timeout(startTimeoutMs) : new AbortController().signal;
-  const either = AbortSignal.any([signal, late]);
+  const either = joinSignals(signal, late);
   const seen = { last: "the API server" };
   // Continues for a moment after the caller gives up: an object that the server is still creating cannot be deleted yet.
   using giveUp = lateSignal(either, cleanUpMs);
@@ -67,12 +67,10 @@ async function connect(
   seen: { last: string },
   signal: AbortSignal,
 ): Promise<{ readonly socket: WebSocket; readonly metadata: Pod["metadata"] }> {
-  const exec = new EarlyExec((attempt) =>
-    request.client.exec(name, loader.command, AbortSignal.any([signal, attempt])),
-  );
+  const exec = new EarlyExec((attempt) => request.client.exec(name, loader.command, joinSignals(signal, attempt)));
   const connected = new AbortController();
   let metadata: Pod["metadata"] = { name };
-  const running = untilRunning(request, name, seen, AbortSignal.any([signal, connected.signal]), (pod) => {
+  const running = untilRunning(request, name, seen, joinSignals(signal, connected.signal), (pod) => {
     metadata = pod.metadata;
     if (isBeingMade(pod)) exec.begin();
   });

@@ -91,6 +91,18 @@ export const pythonFunctions: ConformanceGroup = {
       },
     },
     {
+      name: "are not replaced by a module that earlier code left in the workspace",
+      needs,
+      async run(kit) {
+        const executor = await kit.create({ functions: [double()], functionsModule: "my_tools" });
+        await executor.files.write("my_tools.py", "def double(number): return 'forged'");
+        const block = python.program(python.printCall?.("my_tools", "double", 4) ?? "");
+        await kit.rejects(FunctionSetupError, "my_tools.py", executor.executeCodeBlocks([block]));
+        await executor.files.remove("my_tools.py");
+        assert.equal((await kit.succeed(executor, block)).output, "8\n");
+      },
+    },
+    {
       name: "may be async and decorated",
       needs,
       async run(kit) {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { joinSignals } from "@fenced/core/abort";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
 import { Tree } from "../files/tree.ts";
 import { Interpreter, type InterpreterOptions } from "../interpreter/interpreter.ts";
@@ -54,7 +55,7 @@ export async function runInstaller(
   places: PackagePlaces,
   caller: AbortSignal,
 ): Promise<void> {
-  const signal = AbortSignal.any([caller, AbortSignal.timeout(mostMs)]);
+  const signal = joinSignals(caller, AbortSignal.timeout(mostMs));
   const problem = await runProgram(options, plan, places, signal);
   caller.throwIfAborted();
   if (signal.aborted) throw new InstallationError(`Installing them took more than ${mostMs / 60_000} minutes.`);

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { joinSignals } from "@fenced/core/abort";
 import type { WasmPackages } from "./package-options.ts";
 
 const mostRedirects = 5;
@@ -68,7 +69,7 @@ export class PackageIndex {
   async #fetch(first: string, most: number): Promise<Fetched | undefined> {
     const watch = new AbortController();
     const timer = setTimeout(() => watch.abort(), silenceMs);
-    const signal = AbortSignal.any([this.#signal, watch.signal]);
+    const signal = joinSignals(this.#signal, watch.signal);
     try {
       const response = await this.#follow(first, signal);
       if (response.status === 404) return undefined;

@@ -1,4 +1,5 @@
 import { type AiSdkTool, type HostFunction, hostFunctionsFrom, toFunctionName } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
 import type { Tool } from "@modelcontextprotocol/sdk/types.js";
 import { type ConnectOptions, McpConnection } from "./mcp-connection.ts";
 import type { McpTarget } from "./mcp-target.ts";
@@ -29,7 +30,7 @@ export class ConnectedServers {
     { approveCalls, ...options }: ConnectOptions & { readonly approveCalls: ApprovedCalls },
   ): Promise<ConnectedServers> {
     const failed = new AbortController();
-    const signal = AbortSignal.any([options.signal, failed.signal]);
+    const signal = joinSignals(options.signal, failed.signal);
     const opening = targets.map((target) =>
       McpConnection.open(target, { ...options, signal }).catch((error: unknown) => {
         failed.abort(error);

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { BackendUnavailableError } from "@fenced/core";
-import { afterMs, longestTimer, untilAborted, within } from "@fenced/core/abort";
+import { afterMs, joinSignals, longestTimer, untilAborted, within } from "@fenced/core/abort";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -149,7 +149,7 @@ async function inTime<T>(
 ): Promise<T> {
   const late = new AbortController();
   const cancel = afterMs(timeoutMs, () => late.abort(new McpError(requestTimeout, "Timed out")));
-  const ending = AbortSignal.any([signal, late.signal]);
+  const ending = joinSignals(signal, late.signal);
   // Each SDK request leaves a listener, and each page is one request.
   setMaxListeners(0, ending);
   try {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
-import { afterMs, untilAborted } from "@fenced/core/abort";
+import { afterMs, joinSignals, untilAborted } from "@fenced/core/abort";
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
 import { serverLimits, type McpServerOptions } from "../mcp-server-options.ts";
 import { HeldBodies, type HeldBody } from "./held-bodies.ts";
@@ -88,7 +88,7 @@ export class McpSessions<User> {
     if (this.#closing.signal.aborted) return refuse(closing);
     const room = this.#makeRoom(user);
     if ("refusal" in room) return refuse(room.refusal);
-    const signal = AbortSignal.any([request.signal, this.#closing.signal]);
+    const signal = joinSignals(request.signal, this.#closing.signal);
     const making = this.#make({ sessionId: randomUUID(), request, user, signal }, room.free);
     this.#making.set(making, user);
     const session = await making
@@ -175,7 +175,7 @@ export class McpSessions<User> {
   async #createExecutor(start: McpSessionStart<User>, free: Promise<void>): Promise<CodeExecutor> {
     const { createExecutor, startTimeoutMs = 60_000 } = this.#options;
     const late = new AbortController();
-    const signal = AbortSignal.any([start.signal, late.signal]);
+    const signal = joinSignals(start.signal, late.signal);
     const created = free.then(() => createExecutor({ ...start, signal }));
     const cancel = afterMs(startTimeoutMs, () => late.abort(createdLate(startTimeoutMs)));
     try {

@@ -105,8 +105,8 @@ function fromTool(
 export function toFunctionName(toolName: string): string {
   const name = toolName
     .normalize("NFKC")
-    .replaceAll(/[^\p{ID_Continue}]+/gu, "_")
-    .replace(/^(?=\p{Nd})/u, "_")
+    .replaceAll(/(?:[^\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}_]|\p{Default_Ignorable_Code_Point}|[\u{10000}-\u{10ffff}])+/gu, "_")
+    .replace(/^(?=[\p{Nd}\p{Mn}\p{Mc}])/u, "_")
     .replace(/^__+/, "_");
   return isHostFunctionName(name) ? name : `${name}_`;
 }

@@ -38,10 +38,23 @@ export interface HostFunctionDefinition<Input, Output> {
 /** Names that the generated modules use themselves. A module that exports `then` cannot be loaded with `await import()`. */
 const taken: ReadonlySet<string> = new Set(["HostFunctionError", "TypedDict", "_host_function", "callHost", "then"]);
 
-/** Whether programs in both languages can import a function by this name. Python normalizes identifiers to NFKC. */
+/** Letters, marks and digits, but none that is drawn as nothing. */
+const plainName = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}_])+$/u;
+
+/**
+ * Whether programs in both languages can import a function by this name. Python normalizes identifiers to NFKC, and its
+ * older versions know neither all letters beyond the basic plane nor all signs that newer versions of Unicode allow: one
+ * such name would break the module of all functions.
+ */
 export function isHostFunctionName(name: string): boolean {
   const isIdentifier = isPythonIdentifier(name) && isJavaScriptIdentifier(name) && name === name.normalize("NFKC");
-  return isIdentifier && !name.startsWith("__") && !taken.has(name);
+  return (
+    isIdentifier &&
+    plainName.test(name) &&
+    !/\p{Surrogate}|[\u{10000}-\u{10ffff}]/u.test(name) &&
+    !name.startsWith("__") &&
+    !taken.has(name)
+  );
 }
 
 const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = optionsSchema({

@@ -13,3 +13,17 @@ test("describes a call with invisible characters escaped, and counts omitted cha
   const long = describeHostCall({ name: "pay", input: `a${"x".repeat(5000)}z` });
   expect(long).toMatch(/^pay\("ax{1998}\[\.\.\. 1004 characters left out \.\.\.\]x{1998}z"\)$/);
 });
+
+test.each([
+  ["variation selectors", "\ufe00", "\ufe0f", "\u{e0100}"],
+  ["joiners", "\u200c", "\u200d", "\u034f"],
+  ["tags and other ignorable characters", "\u{e0041}", "\u{e0fff}", "\u{1d173}"],
+  ["letters without ink", "\u3164", "\u115f", "\u2800"],
+  ["Mongolian selectors", "\u180b", "\u180e", "\u180f"],
+])("hides nothing in %s", (_, ...characters) => {
+  for (const character of characters) {
+    const shown = describeHostCall({ name: "pay", input: { to: `me${character}` } });
+    expect(shown).toMatch(/me\\u/);
+    expect(shown).not.toContain(character);
+  }
+});

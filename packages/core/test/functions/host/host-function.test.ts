@@ -76,14 +76,23 @@ describe("a host function", () => {
     }
   });
 
-  test.each(["get-weather", "class", "1st", "", "await", "__init__", "HostFunctionError"])(
-    "cannot be named %j",
-    (name) => {
-      const make = () => hostFunction({ name, description: "", input: { type: "object" }, execute: () => 1 });
-      expect(make).toThrow(InvalidInputError);
-      expect(make).toThrow(/"name"/);
-    },
-  );
+  test.each([
+    "get-weather",
+    "class",
+    "1st",
+    "",
+    "await",
+    "__init__",
+    "HostFunctionError",
+    "a・b",
+    "a\u200db",
+    "a\ufe0f",
+    "a\u{1e950}",
+  ])("cannot be named %j", (name) => {
+    const make = () => hostFunction({ name, description: "", input: { type: "object" }, execute: () => 1 });
+    expect(make).toThrow(InvalidInputError);
+    expect(make).toThrow(/"name"/);
+  });
 
   test("accepts only a schema of an object whose keywords can all be checked", () => {
     const make = (input: object) => () =>

@@ -124,3 +124,14 @@ test("a schema that is nested too deeply is omitted, and lone surrogates are rep
   const [deep] = hostFunctionsFrom({ deep: { inputSchema, execute: () => 1, description: "\ud800" } });
   expect(deep).toMatchObject({ inputSchema: undefined, description: "\ufffd" });
 });
+
+test.each([
+  ["a・b", "a_b"],
+  ["get\u200dweather\ufe0f", "get_weather_"],
+  ["wetter-größe", "wetter_größe"],
+  ["\u0301a", "_\u0301a"],
+  ["\u{1d4d0}\u{20000}", "A_"],
+])("the tool %j becomes a function that all versions of both languages can import", (name, expected) => {
+  const [made] = hostFunctionsFrom({ [name]: { execute: () => 1 } });
+  expect(made?.name).toBe(expected);
+});
