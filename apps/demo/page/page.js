@@ -128,7 +128,7 @@ function showApproval({ source, id, blocks }) {
 
 /** Shows characters that could hide code. */
 function visible(code) {
-  return code.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) =>
+  return code.replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu, (sign) =>
     sign === "\n" || sign === "\t" ? sign : `\\u{${sign.codePointAt(0).toString(16)}}`,
   );
 }

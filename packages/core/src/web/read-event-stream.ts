@@ -1,11 +1,14 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts";
 import { FencedError } from "../errors/fenced-error.ts";
+import { JsonLimitError, parseJson } from "../parse-json.ts";
 import { endOfStream } from "./end-of-stream.ts";
 import { fromJson } from "./from-json.ts";
 
 /** Four times the largest display, since a display is sent as one event. */
 const maxEventCharacters = 268_435_456;
+/** More than the displays of a result have, whose values count by their memory. */
+const maxEventValues = 8_000_000;
 const maxRefusalBytes = 65_536;
 
 /**
@@ -81,9 +84,10 @@ function isConnectionError(error: unknown): boolean {
 
 function itemOf(data: string): unknown {
   try {
-    return fromJson(JSON.parse(data));
+    return fromJson(parseJson(data, { maxValues: maxEventValues, maxDepth: Infinity }));
   } catch (cause) {
     if (FencedError.isInstance(cause)) throw cause;
+    if (cause instanceof JsonLimitError) throw unreadable(`an event with ${cause.message}`, cause);
     throw unreadable(`an event that is not JSON (${JSON.stringify(data.slice(0, 80))})`, cause);
   }
 }
@@ -135,7 +139,7 @@ async function beginningOf(body: ReadableStream<Uint8Array> | null): Promise<str
 
 function parsed(text: string): unknown {
   try {
-    return fromJson(JSON.parse(text));
+    return fromJson(parseJson(text, { maxValues: 1000 }));
   } catch {
     return undefined;
   }
