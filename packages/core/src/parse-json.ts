@@ -11,6 +11,8 @@ export interface JsonLimits {
   readonly maxDepth?: number;
 }
 
+const decoder = new TextDecoder();
+
 /** JSON has more values, or is nested deeper, than its reader accepts. It was not parsed. */
 export class JsonLimitError extends Error {
   override readonly name = "JsonLimitError";
@@ -24,7 +26,7 @@ export class JsonLimitError extends Error {
  * @throws JsonLimitError if it is beyond a limit, SyntaxError if it is not JSON.
  */
 export function parseJson(text: string | Uint8Array, limits: JsonLimits = {}): unknown {
-  const json = typeof text === "string" ? text : new TextDecoder().decode(text);
+  const json = typeof text === "string" ? text : decoder.decode(text);
   measureJson(json, limits);
   return JSON.parse(json);
 }

@@ -121,7 +121,7 @@ describe("credentials", needs("openssl"), () => {
     ["throws", () => Promise.reject(new Error(`broken ${secret}`))],
     ["is not a valid header", () => `${secret}\r\nX-More: 1`],
     // As a JavaScript caller may have it.
-    ["is null", (): string => Reflect.apply(() => null, undefined, [])],
+    ["is null", (): string => null as never],
     ["never resolves", () => new Promise<string>(() => {})],
   ])("a value that %s fails the request, and is not shown", async (_, value) => {
     const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 1000 });

@@ -40,7 +40,8 @@ export function contentTypeOf(path: string): { readonly type: string; readonly i
 /** A `Content-Disposition` with the file's name, which code chose (RFC 6266). */
 export function contentDisposition(path: string, disposition: "attachment" | "inline"): string {
   // Direction marks would make a program look like a picture.
-  const name = showHidden(wellFormed(path.slice(path.lastIndexOf("/") + 1)), () => "_");
+  const last = wellFormed(path.slice(path.lastIndexOf("/") + 1)).replaceAll(/[\t\n]/g, "_");
+  const name = showHidden(last, () => "_");
   const plain = name.replaceAll(/[^\w !#$&+.@^`{}~()-]/g, "_");
   const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, percent);
   return `${disposition}; filename="${plain}"; filename*=UTF-8''${encoded}`;
