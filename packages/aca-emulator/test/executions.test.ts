@@ -215,3 +215,9 @@ describe("other pools", needs("python3", "bash"), () => {
 function hasMatplotlib(python: string): boolean {
   return spawnSync(python, ["-c", "import matplotlib"], { stdio: "ignore" }).status === 0;
 }
+
+it("refuses a body with more values than the API needs before it parses them", async () => {
+  await using client = await Client.open();
+  const reply = await client.call("POST", "executions", { body: Array.from({ length: 1_000_000 }, () => 0) });
+  expect(reply).toMatchObject({ status: 413, json: { error: { code: "RequestTooLarge" } } });
+});

@@ -274,6 +274,16 @@ describe("requests", () => {
     expect(await post(server.url, bearer(server))).toMatchObject({ status: 200 });
   });
 
+  it("are rejected before they are parsed if they have more values than a message needs", async () => {
+    const server = await startHttp();
+    const many = `[${"{},".repeat(1_000_000)}{}]`;
+    expect(await post(server.url, bearer(server), many)).toMatchObject({
+      status: 413,
+      body: expect.stringContaining("more than 10000 values"),
+    });
+    expect(await post(server.url, bearer(server))).toMatchObject({ status: 200 });
+  });
+
   it("time out if the executor is not created, and a late executor is stopped", async () => {
     let stopped = 0;
     let arrive: (executor: LocalCommandLineCodeExecutor) => void = () => {};

@@ -12,7 +12,7 @@ const longestMessage = 128 * 1024 * 1024;
 /** Events of a `KernelSocket`. */
 export interface SocketEvents {
   readonly onMessage: (message: IMessage, bytes: number) => void;
-  /** A message was too long, or had too many values; the connection breaks. */
+  /** A message was too long, which breaks the connection, or had too many values. */
   readonly onTooLong: () => void;
   /** The open connection was closed from elsewhere. */
   readonly onBroken: () => void;
@@ -46,8 +46,8 @@ export class KernelSocket {
         if (message) events.onMessage(message, data.byteLength);
       } catch (error) {
         if (!(error instanceof JsonLimitError)) throw error;
+        // Only this message is lost; if it was a reply, the watch over the kernel notices that it is missing.
         events.onTooLong();
-        socket.terminate();
       }
     });
     socket.on("close", () => {

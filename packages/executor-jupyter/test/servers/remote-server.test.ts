@@ -134,6 +134,17 @@ describe.each(anyVersion)("a remote server (%s)", (version) => {
       expect((await executor.executeCodeBlocks([python("print('grüße 🎈')")])).output).toBe("grüße 🎈\n");
     });
 
+    it("loses only a message with too many values, over the old WebSocket protocol, too", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      await using executor = new JupyterCodeExecutor({ server: { ...settings, legacyWebSocket: true } });
+      const code = `from IPython.display import display
+display({"application/json": [{}] * 1_000_001}, raw=True)
+print("after")`;
+      const result = await executor.executeCodeBlocks([python(code)]);
+      expect(result).toMatchObject({ exitCode: 0, stdout: "after\n", truncated: true, stateLost: false, displays: [] });
+    });
+
     it("reports a wrong token in an error that does not show it", patience, async () => {
       const { baseUrl } = await address();
       await using executor = new JupyterCodeExecutor({ server: { baseUrl, token: "not-the-token" } });
