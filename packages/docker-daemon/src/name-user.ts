@@ -1,11 +1,12 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { answered, type Container } from "./daemon-calls.ts";
+import { answered, type Container, isNotFound } from "./daemon-calls.ts";
 
 /** Identifiers that images have a name for: root and nobody. */
 const named: readonly number[] = [0, 65_534];
 const name = "sandbox";
 const blockSize = 512;
+const mostKnown = 1000;
 
 /**
  * Gives the user of a container a name, unless the image has one for it: `getpass.getuser()`, `whoami` and
@@ -19,7 +20,7 @@ export async function nameUser(container: Container, user: string | undefined, h
   const [, uid, gid = uid] = /^(\d+)(?::(\d+))?$/.exec(user ?? "") ?? [];
   if (uid === undefined || named.includes(Number(uid))) return;
   try {
-    const [passwd, group] = await Promise.all([readFile(container, "/etc/passwd"), readFile(container, "/etc/group")]);
+    const [passwd, group] = await namesOf(container);
     const files = [
       ...added("passwd", passwd, uid, (free) => `${free}:x:${uid}:${gid}::${home}:/bin/sh`),
       ...added("group", group, gid ?? uid, (free) => `${free}:x:${gid}:`),
@@ -29,6 +30,22 @@ export async function nameUser(container: Container, user: string | undefined, h
     await answered(container.putArchive(archive, { path: "/etc" }), "container archive");
   } catch {
     // Programs still run; only those that ask for the user's name fail. A read-only root file system is one reason.
+  }
+}
+
+/** The texts of `/etc/passwd` and `/etc/group` by image, because daemons take long to read a file. */
+const known = new Map<string, Promise<readonly [passwd: string, group: string]>>();
+
+async function namesOf(container: Container): Promise<readonly [passwd: string, group: string]> {
+  const { Image: image } = await answered(container.inspect(), "container inspect");
+  const names =
+    known.get(image) ?? Promise.all([readFile(container, "/etc/passwd"), readFile(container, "/etc/group")]);
+  if (known.size < mostKnown) known.set(image, names);
+  try {
+    return await names;
+  } catch (error) {
+    known.delete(image);
+    throw error;
   }
 }
 
@@ -43,7 +60,11 @@ function added(file: string, text: string, id: string | undefined, line: (free: 
 
 /** @returns the content of a file in a container; nothing if it is missing. */
 async function readFile(container: Container, path: string): Promise<string> {
-  const archive = await answered(container.getArchive({ path }), "container archive").catch(() => undefined);
+  const asked = container.getArchive({ path });
+  const archive = await answered(asked, "container archive").catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
   if (archive === undefined) return "";
   const tar = await buffer(Readable.from(archive));
   // Anything but a regular file, such as a link, is left as it is.
