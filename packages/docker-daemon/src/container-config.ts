@@ -64,6 +64,32 @@ export function limitsConfig(limits: ContainerLimits): HostConfig {
 }
 
 /**
+ * Files and directories of `/proc` that belong to the whole machine, and that containers show. The first five are
+ * read-only by default; the daemon ignores those that do not exist.
+ */
+const kernelPaths: readonly string[] = [
+  ["bus", "fs", "irq", "sys", "sysrq-trigger"],
+  ["buddyinfo", "cgroups", "cmdline", "config.gz", "consoles", "cpuinfo", "crypto", "devices", "diskstats", "dma"],
+  ["driver", "dynamic_debug", "execdomains", "fb", "filesystems", "interrupts", "iomem", "ioports", "kallsyms"],
+  ["key-users", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "loadavg", "locks", "mdstat", "meminfo", "misc"],
+  ["modules", "mtrr", "pagetypeinfo", "partitions", "pressure", "schedstat", "slabinfo", "softirqs", "stat", "swaps"],
+  ["sysvipc", "tty", "uptime", "version", "vmallocinfo", "vmstat", "zoneinfo"],
+]
+  .flat()
+  .map((each) => `/proc/${each}`);
+
+/**
+ * Keeps root in a hardened container from changing the modes of these files: they are the same in every `/proc` of the
+ * machine.
+ *
+ * @param user - of the container; `undefined` for the image's.
+ */
+export function kernelFiles(user: string | undefined, hardened = true): HostConfig {
+  const isRoot = user === undefined || /^(0|root)(:|$)/.test(user);
+  return hardened && isRoot ? { ReadonlyPaths: [...kernelPaths] } : {};
+}
+
+/**
  * The size of each directory that is in the container's memory. If it were larger, files could use up all memory, so
  * that no program could run. `/dev/shm` otherwise has 64 MiB, and a program that uses more ends by SIGBUS.
  */

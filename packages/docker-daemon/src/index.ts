@@ -3,6 +3,7 @@ export {
   containerLimits,
   type ContainerLimits,
   type ContainerUser,
+  kernelFiles,
   limitsConfig,
   memoryLimit,
   ownHostName,

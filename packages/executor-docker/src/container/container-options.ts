@@ -1,6 +1,7 @@
 import { type AllowedNetwork, InvalidInputError, packageIndexes } from "@fenced/core";
 import {
   isPath,
+  kernelFiles,
   limitsConfig,
   memoryLimit,
   ownHostName,
@@ -64,10 +65,11 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
 /** The default image. */
 export const defaultImage = "python:3-slim";
 
-function hostConfig(options: DockerExecutorOptions, { bindSource }: ContainerPlan): HostConfig {
+function hostConfig(options: DockerExecutorOptions, { bindSource, user }: ContainerPlan): HostConfig {
   const { mode } = containerNetwork(options);
   return {
     ...limitsConfig(options),
+    ...kernelFiles(user, options.hardened),
     AutoRemove: options.autoRemove ?? true,
     Mounts: [
       bindSource === undefined

@@ -293,6 +293,7 @@ async function containerOptions(
     AttachStdout: leashed,
     HostConfig: {
       ...loaded.limitsConfig(options),
+      ...loaded.kernelFiles(user, options.hardened),
       AutoRemove: options.autoRemove ?? true,
       ...(closed
         ? {}
