@@ -34,7 +34,7 @@ describe("the demo with an endpoint", () => {
     expect(first?.body).toMatchObject({ model: "model-of-the-environment", stream: true });
     expect(first?.body.messages.map(({ role }) => role)).toEqual(["system", "user"]);
     expect(first?.body.messages[1]?.content).toBe("What is 6 by 7?");
-    expect(second?.body.messages.at(-1)).toEqual({ role: "user", content: "42\n" });
+    expect(second?.body.messages.at(-1)).toEqual({ role: "user", content: "runner said:\n42\n" });
   });
 
   it("uses the model that the command line names, and needs no key", async () => {

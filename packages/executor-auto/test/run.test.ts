@@ -1,7 +1,9 @@
-import { readdir, readFile } from "node:fs/promises";
-import { needs } from "@fenced/test-support";
-import { machine } from "@fenced/test-support/machines";
-import { describe, expect, it } from "vitest";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BackendName, needs } from "@fenced/test-support";
+import { machine, type MachineKind, machineKinds } from "@fenced/test-support/machines";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { findCode } from "../src/cli/find-code.ts";
 import { runCommand } from "../src/cli/run-command.ts";
 import { runNode } from "./support.ts";
@@ -80,6 +82,8 @@ for name in ("first", "second", "third"):
       "first.invalid",
       "--allow",
       "second.invalid",
+      "--work-dir",
+      await temporaryDirectory(),
     ];
     const { exitCode, stdout } = await runNode(cli, words, {}, markdown(["python", code])).outcome;
     // Names in "invalid" have no address: 502; not allowed: 403.
@@ -107,13 +111,42 @@ for name in ("first", "second", "third"):
   });
 });
 
+const places = {
+  docker: "a Docker or Podman container",
+  "os-sandbox": "a sandbox",
+  wasm: "an interpreter in",
+} as const;
+const kinds = Object.entries(machineKinds) as [MachineKind, readonly BackendName[]][];
+describe.each(kinds)("on a machine whose strongest fence is %s, fenced run", (kind, backends) => {
+  it("opens it, by default and by name", needs(...backends), async () => {
+    const env = await machine(kind);
+    const options = ["--total-timeout-ms", "50000", "--memory-bytes", "268435456"];
+    for (const chosen of [[], ["--executor", kind, ...(kind === "wasm" ? [] : ["--network", "open"])]]) {
+      const image = kind === "docker" || chosen.length === 0 ? ["--image", "fenced-test:python"] : [];
+      const words = ["run", "-", ...chosen, ...image, ...options];
+      const { exitCode, stdout, stderr } = await runNode(cli, words, env, markdown(["python", "print(6 * 7)"])).outcome;
+      expect([exitCode, stdout]).toEqual([0, "42\n"]);
+      expect(stderr).toContain(`The code runs in ${places[kind]}`);
+    }
+  });
+});
+
+it("the README documents no option that no test uses", async () => {
+  const read = (file: string): Promise<string> => readFile(new URL(file, import.meta.url), "utf8");
+  const tests = (await read("run.test.ts")) + (await read("doctor.test.ts"));
+  const [, section = ""] = (await read("../README.md")).split("### `fenced doctor`");
+  const documented = new Set([...section.matchAll(/`(--[a-z][\w-]+)/g)].map(([, name = ""]) => name));
+  expect([...documented]).toContain("--json");
+  expect([...documented].filter((name) => !tests.includes(`"${name}"`))).toEqual([]);
+});
+
 describe("the code in a text", () => {
   it("is every closed block in a known language", () => {
     const text = `${markdown(["Py", "1"], ["", "x"], ["text", "x"], ["shell", "2"])}\n\`\`\`python\nprint(`;
     expect(findCode(text)).toEqual({
       blocks: [
-        { language: "python", code: "1" },
-        { language: "sh", code: "2" },
+        { language: "Py", code: "1" },
+        { language: "shell", code: "2" },
       ],
       languages: ["python", "sh"],
       notes: [
@@ -123,6 +156,12 @@ describe("the code in a text", () => {
     });
   });
 });
+
+async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "fenced-run-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  return directory;
+}
 
 /** How many processes of this machine have the text in their arguments. */
 async function countProcesses(text: string): Promise<number> {
