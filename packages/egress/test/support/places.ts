@@ -43,10 +43,19 @@ export async function startProxy(options: EgressProxyOptions): Promise<TestProxy
   return { proxy, ...(await proxy.listen()), decisions, lookups, connect: open };
 }
 
-/** Sends bytes to the proxy, and returns everything that it answers until it ends. */
-export async function exchange({ connect: open }: TestProxy, bytes: string | Buffer): Promise<string> {
+/**
+ * Sends bytes to the proxy, and returns everything that it answers until it ends.
+ *
+ * @param options - `half`: say that nothing follows, as a client that is not going to complete its request.
+ */
+export async function exchange(
+  { connect: open }: TestProxy,
+  bytes: string | Buffer,
+  options: { readonly half?: boolean } = {},
+): Promise<string> {
   const socket = await open();
   socket.write(bytes);
+  if (options.half === true) socket.end();
   return everything(socket);
 }
 

@@ -146,7 +146,8 @@ function addEntry<Value>(
 
 function parseYaml(file: string): unknown {
   try {
-    return parse(readFileSync(file, "utf8"));
+    // What is wrong with it is in the error, and not for the program's console.
+    return parse(readFileSync(file, "utf8"), { logLevel: "error" });
   } catch (cause) {
     throw new InvalidInputError(`${file} could not be read: ${String(cause)}`, {
       remedy: "Check whether `kubectl config view` can read it.",
