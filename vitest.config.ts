@@ -75,16 +75,16 @@ export default defineConfig({
     pool: "forks",
     // Test files do not affect each other, apart from those of `isolated` projects: they share processes and load their imports once.
     isolate: false,
-    // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. In CI,
-    // three gates run side by side, so that is not needed there.
-    maxWorkers: Math.max(process.env.CI === undefined ? 3 : 2, Math.min(4, availableParallelism())),
+    // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. A task of
+    // turbo runs beside others, so that it needs no more than two.
+    maxWorkers: process.env.TURBO_HASH === undefined ? Math.max(3, Math.min(4, availableParallelism())) : 2,
     // Of cases that wait: each has a container or a kernel of its own to start, and all workers do that at once.
     maxConcurrency: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     passWithNoTests: true,
-    // In CI a dozen gates load the same sources.
+    // In CI dozens of tasks load the same sources.
     experimental: { fsModuleCache: process.env.CI !== undefined },
     sequence: { sequencer: LongestFirst },
     provide: { backends },

@@ -1,8 +1,7 @@
 /**
- * Builds projects and their dependencies, all of them by default: `node scripts/build.mjs packages/core`. The compiler skips
- * projects that are up to date.
+ * Builds the package in the current directory; those that it uses have to be built already. With `npm run build`, turbo builds all
+ * in the right order, and only what has changed.
  */
-import { build, ensureInstalled, userArguments } from "./workspace.mjs";
+import { compile } from "./workspace.mjs";
 
-ensureInstalled();
-build(userArguments());
+compile(process.cwd());

@@ -63,7 +63,7 @@ function inWorkspace(copy) {
   step("create one in the workspace", copy, "node", ["scripts/new.mjs", "executor", "my-cloud"]);
   refusedAgain(copy);
   const place = "packages/executor-my-cloud";
-  step("build it", copy, "node", ["scripts/build.mjs", place]);
+  step("build it", copy, "node", ["scripts/turbo.mjs", "build", "--filter=@fenced/executor-my-cloud"]);
   step("check its tests' types", copy, "node", ["node_modules/typescript/bin/tsc", "-p", `${place}/test`]);
   step("lint", copy, "node", ["node_modules/oxlint/bin/oxlint", place]);
   step("format", copy, "node", ["node_modules/oxfmt/bin/oxfmt", "--check", place, ".changeset", "tsconfig.json"]);

@@ -6,7 +6,7 @@
  *
  * The build replaces exactly this expression with a literal, so that packages also work when bundled.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const reading = /readFileSync\(new URL\("(\.\/[^"]+)", import\.meta\.url\), "utf8"\)/g;
@@ -15,19 +15,11 @@ const inlined = /\/\* (\.\/\S+) \*\/ "(?:[^"\\]|\\.)*"/g;
 const unusedImport = /^import \{ readFileSync \} from "node:fs";\n/m;
 
 /**
- * Replaces the reading of programs with their text in all built packages.
+ * Replaces the reading of programs with their text in a built package.
  *
- * @param {string} workspace - Its folder.
+ * @param {string} folder
  */
-export function inlinePrograms(workspace) {
-  for (const name of readdirSync(join(workspace, "packages"))) {
-    const folder = join(workspace, "packages", name);
-    if (existsSync(join(folder, "dist"))) inlineIn(folder);
-  }
-}
-
-/** @param {string} folder */
-function inlineIn(folder) {
+export function inlinePrograms(folder) {
   for (const file of modulesBelow(join(folder, "dist"))) {
     const built = readFileSync(join(folder, "dist", file), "utf8");
     const place = join(folder, "src", dirname(file));

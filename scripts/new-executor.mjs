@@ -19,6 +19,7 @@ import { root } from "./workspace.mjs";
  * @property {Record<string, string>} dependencies
  * @property {Record<string, string>} devDependencies
  * @property {{ exports: unknown }} publishConfig
+ * @property {Record<string, string>} scripts
  * @property {Record<string, string>} engines
  */
 
@@ -65,6 +66,12 @@ export function makeExecutor(names, folder) {
   copy(template, folder, (text) => renamed(text, names, `@fenced/executor-${names.kebab}`));
   const manifest = readManifest(folder);
   Reflect.deleteProperty(manifest, "private");
+  // The template's own tests are those of a package that it makes.
+  Object.assign(manifest.scripts, {
+    lint: `cd ../.. && oxlint packages/executor-${names.kebab}`,
+    test: 'node ../../scripts/test-package.mjs "--exclude=**/conformance*"',
+    "test:conformance": "node ../../scripts/test-package.mjs conformance",
+  });
   writeJson(join(folder, "package.json"), manifest);
   const tsconfig = join(folder, "tsconfig.json");
   writeFileSync(tsconfig, readFileSync(tsconfig, "utf8").replaceAll("../../packages/", "../"));

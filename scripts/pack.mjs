@@ -10,7 +10,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { closure, packAll } from "./packages.mjs";
-import { build, ensureInstalled, root, userArguments } from "./workspace.mjs";
+import { runTasks } from "./tasks.mjs";
+import { root, userArguments } from "./workspace.mjs";
 
 const asked = userArguments().map((name) => name.replace(/^@fenced\//, ""));
 const names =
@@ -18,9 +19,9 @@ const names =
 const shared = process.env.FENCED_TARBALLS;
 const folder = shared ?? join(root, "packed");
 
-ensureInstalled();
 if (shared === undefined) {
-  build();
+  const { status } = await runTasks(["build"], { turboArguments: ["--output-logs=errors-only"] });
+  if (status !== 0) process.exit(status);
   rmSync(folder, { recursive: true, force: true });
 }
 mkdirSync(folder, { recursive: true });

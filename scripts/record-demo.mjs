@@ -5,7 +5,8 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build, ensureInstalled, root } from "./workspace.mjs";
+import { runTasks } from "./tasks.mjs";
+import { root } from "./workspace.mjs";
 
 const [columns, rows] = [112, 30];
 const [lineHeight, characterWidth, padding, bar] = [18, 7.83, 16, 34];
@@ -24,8 +25,7 @@ const colours = new Map([
  * @property {string} text - With its SGR sequences, each of which ends with a reset.
  */
 
-ensureInstalled();
-build(["apps/demo"]);
+if ((await runTasks(["@fenced/demo#build"])).status !== 0) process.exit(1);
 const lines = await record();
 writeFileSync(join(root, "docs/images/demo.svg"), draw(lines));
 

@@ -21,7 +21,7 @@ try {
   const problems = checkVersions(folder, releases);
   // Fails if the lockfile does not match the new manifests.
   runIn(folder, "pnpm", ["install", "--frozen-lockfile", "--offline"]);
-  runIn(folder, process.execPath, ["scripts/build.mjs"]);
+  runIn(folder, process.execPath, ["scripts/turbo.mjs", "build"]);
   const publications = await withPackedPackages(async (packages) => packages.map(dryPublish), folder);
   problems.push(...publications.flatMap(checkPublication));
 

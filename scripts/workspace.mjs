@@ -11,9 +11,9 @@ import { inlinePrograms } from "./inline-programs.mjs";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const onWindows = process.platform === "win32";
+/** Where the launchers of npm and pnpm are scripts, which only a shell starts. */
+export const onWindows = process.platform === "win32";
 const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-const quietMs = 700;
 const stampFile = join(root, "node_modules", ".fenced-install");
 
 /** Makes `node_modules` match the lockfile. Takes a few milliseconds if it does already. */
@@ -31,41 +31,14 @@ export function ensureInstalled() {
 }
 
 /**
- * Builds projects and their dependencies; the compiler skips those that are up to date.
+ * Compiles the package in a folder.
  *
- * @param {readonly string[]} [projects] - The folders of their tsconfig.json, relative to the repository's root. Default: all.
+ * @param {string} folder
  */
-export function build(projects = []) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "-b", ...projects], {
-    cwd: root,
-    encoding: "utf8",
-  });
+export function compile(folder) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "-p", folder], { encoding: "utf8" });
   if (status !== 0) fail(`The build failed.\n\n${stdout}${stderr}\n`);
-  inlinePrograms(root);
-}
-
-/**
- * The same, but reports progress if it takes longer than a moment.
- *
- * @param {readonly string[]} projects
- */
-export async function buildAloud(projects) {
-  const startedAt = Date.now();
-  const timer = setTimeout(() => process.stderr.write("Building ... "), quietMs);
-  const compilation = spawn(process.execPath, [compiler, "-b", ...projects], { cwd: root });
-  let output = "";
-  for (const stream of [compilation.stdout, compilation.stderr]) {
-    stream.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text));
-  }
-  /** @type {number | null} */
-  const status = await new Promise((resolve) => {
-    compilation.once("close", resolve);
-  });
-  clearTimeout(timer);
-  if (status !== 0) fail(`The build failed.\n\n${output}\n`);
-  inlinePrograms(root);
-  const tookMs = Date.now() - startedAt;
-  if (tookMs > quietMs) process.stderr.write(`done in ${(tookMs / 1000).toFixed(1)} s.\n`);
+  inlinePrograms(folder);
 }
 
 /**
@@ -81,7 +54,7 @@ export function pnpm(args, cwd = root) {
   const { status, stdout, stderr, error } = spawnSync(program, [...first, ...args], {
     cwd,
     encoding: "utf8",
-    // The Windows launchers of npm and pnpm are scripts, which only a shell starts. All arguments are ours.
+    // All arguments are ours.
     shell: onWindows,
     maxBuffer: 64 * 1024 * 1024,
   });
@@ -97,12 +70,20 @@ export function pnpm(args, cwd = root) {
  */
 export function runAndExit(script, args, cwd = root) {
   const child = spawn(process.execPath, [join(root, script), ...args], { cwd, stdio: "inherit" });
-  // A terminal sends Ctrl+C to the child as well: this process only has to stay until the child has cleaned up.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  stopTogether(child);
   child.on("exit", (code, signal) => {
     process.exitCode = code ?? (signal === "SIGINT" ? 130 : 143);
   });
+}
+
+/**
+ * Lets a child that has this terminal clean up before this process ends: a terminal sends Ctrl+C to both.
+ *
+ * @param {import("node:child_process").ChildProcess} child
+ */
+export function stopTogether(child) {
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
 }
 
 /** The user's arguments. npm removes the `--` of `npm run demo -- task`, pnpm passes it on. */

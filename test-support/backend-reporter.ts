@@ -1,7 +1,10 @@
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import type { BackendName, Backends } from "./backends.ts";
 
-/** Ends the run's report with a table of backends, and fails the run if a required one is missing. */
+/**
+ * Ends the run's report with a table of backends, and fails the run if a required one is missing. In a task of turbo, of which
+ * there are many, it names only those.
+ */
 export class BackendReporter implements Reporter {
   readonly #backends: Backends;
   readonly #required: readonly BackendName[];
@@ -13,13 +16,18 @@ export class BackendReporter implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[]): void {
     const uses = countUses(modules);
-    const names = Object.keys(this.#backends) as BackendName[];
+    const all = Object.keys(this.#backends) as BackendName[];
+    const names = process.env.TURBO_HASH === undefined ? all : this.#missing();
     const width = Math.max(...names.map((name) => name.length));
     const lines = names.map((name) => `  ${name.padEnd(width)}  ${this.#describe(name, uses.get(name) ?? 0)}`);
     // After the summary, which the default reporter prints on the same event.
-    setImmediate(() => process.stdout.write(`\n Backends\n${lines.join("\n")}\n\n`));
+    if (lines.length > 0) setImmediate(() => process.stdout.write(`\n Backends\n${lines.join("\n")}\n\n`));
 
-    if (this.#required.some((name) => !this.#backends[name].available)) process.exitCode = 1;
+    if (this.#missing().length > 0) process.exitCode = 1;
+  }
+
+  #missing(): BackendName[] {
+    return this.#required.filter((name) => !this.#backends[name].available);
   }
 
   #describe(name: BackendName, tests: number): string {

@@ -9,7 +9,8 @@
  *
  * At the end of every run the reporter shows which backends took part and which did not, why, and what to do.
  * `FENCED_REQUIRE=python3,bash npm test` makes a missing one fail the run instead; `FENCED_REQUIRE=all` requires every
- * one of them. `FENCED_WITHOUT=jupyter,chromium` leaves some out, as if they were missing. To add a backend, add an entry
+ * one of them. `FENCED_WITHOUT=jupyter,chromium` leaves some out, as if they were missing, and `FENCED_WITHOUT=all,!node` all
+ * but one, which is what `npm test` does. To add a backend, add an entry
  * to `detectors`.
  */
 import { execFile } from "node:child_process";
@@ -180,12 +181,12 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
 /**
  * Looks for all backends at once; takes as long as the slowest one.
  *
- * @param file - where to keep what was found: if the file exists, nothing is looked for. CI's gates share one.
+ * @param file - where to keep what was found: if the file exists, nothing is looked for. The tasks of a run share one.
  */
 export async function detectBackends(file?: string): Promise<Backends> {
   if (file !== undefined && existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Backends;
   const without = namedBackends("FENCED_WITHOUT", process.env.FENCED_WITHOUT);
-  const leftOut = { available: false, reason: "FENCED_WITHOUT leaves it out", remedy: "do not name it there" } as const;
+  const leftOut = { available: false, reason: "FENCED_WITHOUT leaves it out", remedy: "run npm run test:all" } as const;
   const found = await Promise.all(
     Object.entries(detectors).map(
       async ([name, detector]) =>
@@ -208,19 +209,18 @@ export function requiredBackends(variable: string | undefined): BackendName[] {
 
 function namedBackends(variableName: string, variable: string | undefined): BackendName[] {
   const known = Object.keys(detectors) as BackendName[];
-  const names = (variable ?? "").split(",").map((name) => name.trim());
-  if (names.includes("all")) return known;
-  return names
-    .filter((name) => name !== "")
-    .map((name) => {
+  const words = (variable ?? "").split(",").map((word) => word.trim());
+  const named = (given: readonly string[]) =>
+    given.map((name) => {
       const match = known.find((candidate) => candidate === name);
-      if (match === undefined) {
-        throw new Error(
-          `${variableName} names "${name}", which is not a backend. Use "all" or some of: ${known.join(", ")}.`,
-        );
-      }
-      return match;
+      if (match !== undefined) return match;
+      throw new Error(
+        `${variableName} names "${name}", which is not a backend. Use "all" or some of: ${known.join(", ")}.`,
+      );
     });
+  const except = named(words.filter((word) => word.startsWith("!")).map((word) => word.slice(1)));
+  const chosen = words.includes("all") ? known : named(words.filter((word) => word !== "" && !word.startsWith("!")));
+  return chosen.filter((name) => !except.includes(name));
 }
 
 async function detect({ version, remedy }: Detector): Promise<BackendStatus> {

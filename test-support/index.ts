@@ -38,28 +38,46 @@ const processGroups = [
 ];
 
 /**
- * How to run the conformance suite on the main executor of a backend: completely. Under other versions of Node, when
- * `FENCED_SUITE` is `processes`, only the groups about processes.
+ * How to run the conformance suite on the executor that shows what the base class in the kit does: completely. Under other versions
+ * of Node, when `FENCED_SUITE` is `processes`, only the groups about processes.
  */
-export function place(): Suite {
+export function everyCase(): Suite {
   return process.env.FENCED_SUITE === "processes" ? { concurrent: true, groups: processGroups } : { concurrent: true };
 }
 
 /**
- * How to run the conformance suite on a variant of an executor that passes all of it elsewhere: only the groups that the variant
- * can affect. Completely when `FENCED_SUITE` is `full`, as in `.ci/full`; when it is `processes`, only those of the groups that
- * are about processes.
+ * How to run the conformance suite on the main executor of any other place: all cases that the place can fail. Completely when
+ * `FENCED_SUITE` is `full`, as in `.ci/full`.
+ */
+export function place(): Suite {
+  return process.env.FENCED_SUITE === "full" ? { concurrent: true } : { ...everyCase(), cases: "place" };
+}
+
+/**
+ * How to run the conformance suite on a variant of an executor that passes all of it elsewhere: the groups that the variant can
+ * affect, without what no place decides. Completely when `FENCED_SUITE` is `full`; when it is `processes`, only those of the
+ * groups that are about processes.
  */
 export function variant(...groups: readonly string[]): Suite {
   if (process.env.FENCED_SUITE === "full") return { concurrent: true };
   const about = groups.filter((name) => process.env.FENCED_SUITE !== "processes" || processGroups.includes(name));
-  return { concurrent: true, groups: about };
+  return { concurrent: true, groups: about, cases: "place" };
+}
+
+/**
+ * How to run the conformance suite on a mechanism of the kit, such as warm or stateful Python, in a place: the mechanism is tested
+ * in these groups on this host, and in the place in one or two cases of each. Completely when `FENCED_SUITE` is `full`.
+ */
+export function mechanism(...groups: readonly string[]): Suite {
+  const suite = variant(...groups);
+  return suite.groups === undefined ? suite : { ...suite, cases: "smoke" };
 }
 
 /** Options of `testCodeExecutor`. */
 interface Suite {
   readonly concurrent: true;
   readonly groups?: readonly string[];
+  readonly cases?: "place" | "smoke";
 }
 
 /**

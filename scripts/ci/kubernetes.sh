@@ -49,6 +49,11 @@ up() {
 
 # with COMMAND...
 with_cluster() {
+  # Those who leave out backends start none.
+  if [[ -n ${FENCED_WITHOUT-} ]]; then
+    "$@"
+    return
+  fi
   if ! given && ! answers; then
     if ready; then
       trap down EXIT

@@ -23,4 +23,5 @@ else
   # depend on the Node outside them.
   left_out=("**/sandbox/**" "**/warm.test.ts" "**/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/host-functions-by-files.test.ts")
 fi
+export FENCED_TEST_REPORT=$PWD/.reports/test-node-$version.json
 npx -y -p "node@$version" -c "node scripts/test.mjs ${projects[*]/#/--project=} ${left_out[*]/#/--exclude=}"

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { dockerSubject } from "./support/docker-subject.ts";
@@ -16,6 +16,6 @@ describe("Docker Engine", needs("docker"), () => {
       hostCommand: [...hostCommand(image), "", "stateful"],
       create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
     },
-    variant("code", "output", "standard input", "stream", "timeout", "state", "lost session", "host functions"),
+    mechanism("code", "output", "standard input", "stream", "timeout", "state", "lost session", "host functions"),
   );
 });

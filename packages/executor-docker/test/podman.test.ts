@@ -1,6 +1,6 @@
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { playHost } from "@fenced/test-support/loopback-hosts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
@@ -28,7 +28,7 @@ describe("Podman", needs("podman"), () => {
       },
       listResources: () => podman.resources(),
     },
-    variant("abort", "files"),
+    mechanism("abort", "files"),
   );
 
   it("enforces a network policy", async () => {

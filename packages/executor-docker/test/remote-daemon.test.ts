@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BackendUnavailableError, loadComponent, type CodeExecutor } from "@fenced/core";
 import { beginBlock, testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { printed, run } from "./support/create-executor.ts";
@@ -109,7 +109,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
         return [...hostCommand(pythonImage), daemon.address];
       },
     },
-    variant("files", "workspace"),
+    mechanism("files", "workspace"),
   );
 
   it("that is killed under a block causes a clear error", { timeout: 120_000 }, async () => {

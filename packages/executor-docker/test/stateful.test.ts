@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { hostFunction } from "@fenced/core";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { createExecutor, run } from "./support/create-executor.ts";
@@ -20,7 +20,7 @@ describe("a stateful session in a container", needs("docker"), () => {
         create: (options) =>
           new DockerCommandLineCodeExecutor({ image: jupyterImage, network: "none", stateful: true, ...options }),
       },
-      variant("displays", "state", "output"),
+      mechanism("displays", "state", "output"),
     );
 
     it("shows values and displays by IPython's rules, and saves them", async () => {

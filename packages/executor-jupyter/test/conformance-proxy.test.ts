@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { JupyterCodeExecutor, type ServerSettings } from "../src/index.ts";
 import { KernelApi } from "./support/kernel-api.ts";
@@ -37,6 +37,6 @@ describe("through a proxy, with https and wss", needs("jupyter2", "openssl"), ()
     { describe, it, afterAll },
     subject,
     // Cases that depend on the connection, and files, which travel only over it.
-    variant("stream", "file streams"),
+    mechanism("stream", "file streams"),
   );
 });

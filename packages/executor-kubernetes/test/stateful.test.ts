@@ -1,5 +1,5 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
 import { createExecutor } from "./support/cluster.ts";
 import { kubernetesSubject } from "./support/kubernetes-subject.ts";
@@ -10,7 +10,7 @@ describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     kubernetesSubject(", stateful,", (options) => createExecutor({ stateful: true, ...options })),
-    variant("state", "host functions", "lost session"),
+    mechanism("state", "host functions", "lost session"),
   );
 
   it("can be forked: each fork has its own variables, in one pod", async () => {

@@ -1,5 +1,5 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
 import { create, gone } from "./support/server.ts";
 import { sshSubject } from "./support/ssh-subject.ts";
@@ -7,7 +7,7 @@ import { sshSubject } from "./support/ssh-subject.ts";
 const subject = await sshSubject("SshCommandLineCodeExecutor, stateful,", { stateful: true });
 
 describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
-  testCodeExecutor({ describe, it, afterAll }, subject, variant("state", "lost session"));
+  testCodeExecutor({ describe, it, afterAll }, subject, mechanism("state", "lost session"));
 
   it("can be forked: each fork has its own variables, over one connection", async () => {
     const executor = create({ stateful: true });

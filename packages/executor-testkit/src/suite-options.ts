@@ -9,6 +9,17 @@ export interface SuiteOptions {
   readonly groups?: readonly string[];
 
   /**
+   * Which cases of the groups to run. Default: `"all"`.
+   *
+   * - `"place"`, for an executor that extends `BaseCodeExecutor` of `@fenced/executor-kit` and whose base class has passed the whole
+   *   suite elsewhere: leaves out what only the objects decide that it shares with other executors.
+   * - `"smoke"`, for a mechanism that has passed the suite elsewhere: one or two cases of each group show that it works here, too.
+   *
+   * With either, the suite's title says that it is partial.
+   */
+  readonly cases?: "all" | "place" | "smoke";
+
+  /**
    * Run the cases of groups that mostly wait (`timeout`, `abort` and others) concurrently, no two with the same executor,
    * in about a third of the time. They are defined with `concurrent: true`, which vitest supports (it runs
    * `maxConcurrency`, 5, of them at once); other runners run them one after another. Default: false, for places that

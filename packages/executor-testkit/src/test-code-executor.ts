@@ -5,6 +5,7 @@ import { checkSuiteArguments } from "./check-suite-arguments.ts";
 import type { ConformanceCase, ConformanceGroup } from "./conformance-case.ts";
 import type { ExecutorSubject } from "./executor-subject.ts";
 import { within } from "./observe/within.ts";
+import { selectedCases, type CaseSelection } from "./selected-cases.ts";
 import { SharedExecutors } from "./shared-executors.ts";
 import type { SuiteOptions } from "./suite-options.ts";
 import type { TestOptions, TestRunner, TestRunnerContext } from "./test-runner.ts";
@@ -40,10 +41,14 @@ export function testCodeExecutor(runner: TestRunner, subject: ExecutorSubject, o
   const capabilities = () => (found ??= within(patienceMs, "the first start and stop", findCapabilities(subject)));
   const sharing = runner.afterAll && new SharedExecutors();
 
-  runner.describe(title(subject, groups), () => {
+  const selection = checked.cases ?? "all";
+
+  runner.describe(title(subject, groups, selection), () => {
     for (const group of groups) {
+      const cases = selectedCases(group, selection);
+      if (cases.length === 0) continue;
       runner.describe(group.name, () => {
-        for (const conformanceCase of group.cases) {
+        for (const conformanceCase of cases) {
           const sideBySide = checked.concurrent === true && group.waits === true && conformanceCase.alone !== true;
           const settings: TestOptions = sideBySide ? { timeout, concurrent: true } : { timeout };
           runner.it(conformanceCase.name, settings, async (context) => {
@@ -67,8 +72,11 @@ function chosenGroups(names: readonly string[] | undefined): readonly Conformanc
   });
 }
 
-function title(subject: ExecutorSubject, groups: readonly ConformanceGroup[]): string {
-  if (groups.length === allGroups.length) return `${subject.name} is a code executor`;
+function title(subject: ExecutorSubject, groups: readonly ConformanceGroup[], selection: CaseSelection): string {
+  if (groups.length === allGroups.length) {
+    const left = { all: "", place: ", as far as its place decides", smoke: ", in the suite's smoke cases" }[selection];
+    return `${subject.name} is a code executor${left}`;
+  }
   const names = groups.map(({ name }) => name).join(", ");
   return `${subject.name} in ${groups.length} of the suite's ${allGroups.length} groups: ${names}`;
 }

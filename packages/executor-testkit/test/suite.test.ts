@@ -1,6 +1,7 @@
 import { InvalidInputError } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import { testCodeExecutor, type SuiteOptions, type TestRunner } from "../src/index.ts";
+import { listedCases } from "../src/selected-cases.ts";
 import { localSubject } from "./local-subject.ts";
 import { collectCases } from "./run-case.ts";
 
@@ -38,6 +39,21 @@ describe("the suite", () => {
     expect(titles[0]).toBe("LocalCommandLineCodeExecutor is a code executor");
   });
 
+  it("can leave out what a place does not decide, and says so", () => {
+    const all = collectCases(localSubject);
+    const place = collectCases(localSubject, { cases: "place" });
+    const smoke = collectCases(localSubject, { cases: "smoke" });
+    expect([...all.keys()]).toEqual(expect.arrayContaining([...new Set(listedCases())]));
+    expect(place.size).toBeLessThan(all.size - 80);
+    expect(smoke.size).toBeLessThan(50);
+    // What a mechanism shows in a place is no case of the base class alone.
+    expect([...place.keys()]).toEqual(expect.arrayContaining([...smoke.keys()]));
+    const titles: string[] = [];
+    const describeOnce = (name: string) => titles.push(name);
+    testCodeExecutor({ describe: describeOnce, it: () => {} }, localSubject, { cases: "place" });
+    expect(titles).toEqual(["LocalCommandLineCodeExecutor is a code executor, as far as its place decides"]);
+  });
+
   it("rejects unknown groups and an empty list", () => {
     const define = (...groups: string[]) => collectCases(localSubject, { groups });
     expect(() => define("files", "leeks")).toThrow(/no group "leeks".*"leaks"/);
@@ -54,6 +70,7 @@ describe("the suite", () => {
     [undefined, {}, "the options are missing"],
     [localSubject, { group: ["files"] }, 'unknown option "group". Did you mean "groups"?'],
     [localSubject, { groups: "files" }, '"groups" is a string. It must be an array.'],
+    [localSubject, { cases: "some" }, '"cases" is "some"'],
     [localSubject, { concurrent: "yes" }, '"concurrent" is a string. It must be true or false.'],
   ])("rejects an invalid subject or invalid options: %o %j", (subject, options, message) => {
     const define = (): unknown => Reflect.apply(testCodeExecutor, undefined, [{ describe, it }, subject, options]);

@@ -1,6 +1,6 @@
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
 import { bubblewrapsWith, sandboxSubject } from "../support/sandbox-subject.ts";
 
@@ -24,7 +24,7 @@ describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bu
         for (const pid of await bubblewrapsWith(executor.sandbox)) process.kill(pid, "SIGKILL");
       },
     },
-    variant("state", "lost session"),
+    mechanism("state", "lost session"),
   );
 
   it("can be forked, and the fork ends with its original", async () => {

@@ -3,7 +3,7 @@ import { type CodeBlock, FunctionWithRequirements, type CodeResult } from "@fenc
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor, type WarmOptions } from "@fenced/executor-local";
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, variant } from "@fenced/test-support";
+import { mechanism, needs } from "@fenced/test-support";
 import { forkerCode } from "@fenced/test-support/warm-python";
 import { afterAll, describe, expect, it } from "vitest";
 import { bubblewrapsOf, sandboxSubject } from "../support/sandbox-subject.ts";
@@ -22,7 +22,7 @@ describe("warm Python in a sandbox", needs("python3", "bash", "node", "bubblewra
       name: "LocalCommandLineCodeExecutor, in an OS sandbox with warm Python,",
       create: (options) => new WarmExecutor({ ...options, isolation: "os-sandbox", warm: {} }),
     },
-    variant("python functions", "lost session"),
+    mechanism("python functions", "lost session"),
   );
   // Otherwise the suite would prove nothing.
   afterAll(() => {

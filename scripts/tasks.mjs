@@ -1,0 +1,131 @@
+/**
+ * Runs tasks of the workspace (`turbo.json`) with turbo: each after what it needs, and only those whose inputs have changed. All clones
+ * on a machine share what has been run before, in the user's cache folder.
+ */
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensureInstalled, onWindows, pnpmCommand, root, stopTogether } from "./workspace.mjs";
+
+const summaries = join(root, ".turbo", "runs");
+/** Tasks whose outcome depends on more of the machine than Node. */
+const onTheMachine = /^(?:test|examples|installs)/;
+
+/**
+ * What became of a task.
+ *
+ * @typedef {object} Task
+ * @property {string} taskId - `@fenced/core#build`, or `//#knip` for one of the whole workspace.
+ * @property {string} task
+ * @property {string} package
+ * @property {string} directory - Relative to the repository's root.
+ * @property {string} command
+ * @property {string} logFile
+ * @property {{ status: string, timeSaved: number }} cache - `status` is "HIT" or "MISS".
+ * @property {{ startTime: number, endTime: number, exitCode: number }} [execution] - Missing if something that it needs has failed.
+ */
+
+/** @typedef {Record<string, { available: boolean, reason?: string, remedy?: string }>} Backends */
+
+/**
+ * Runs tasks, and ends when all have ended.
+ *
+ * @param {readonly string[]} tasks - Their names: `build`, or `@fenced/core#build` for that of one package.
+ * @param {object} [options]
+ * @param {readonly string[]} [options.turboArguments] - More options of `turbo run`.
+ * @param {readonly string[]} [options.taskArguments] - For the tasks' commands. With them, nothing is taken from the cache.
+ * @param {Readonly<Record<string, string>>} [options.env]
+ * @param {(child: import("node:child_process").ChildProcess) => void} [options.watch] - Gets turbo's process. Its output is a pipe then.
+ * @returns {Promise<{ status: number, tasks: readonly Task[], backends: Backends }>} turbo's exit code, all tasks that have a
+ * command, and the backends that were looked for.
+ */
+export async function runTasks(tasks, { turboArguments = [], taskArguments = [], env = {}, watch } = {}) {
+  ensureInstalled();
+  const temporary = mkdtempSync(join(tmpdir(), "fenced-tasks-"));
+  try {
+    /** @type {NodeJS.ProcessEnv & { FENCED_BACKENDS: string }} */
+    const environment = {
+      ...process.env,
+      FENCED_BACKENDS: join(temporary, "backends.json"),
+      ...turboEnvironment(),
+      ...env,
+    };
+    if (tasks.some((task) => onTheMachine.test(task.replace(/^.*#/, "")))) {
+      environment.FENCED_MACHINE = await machine(environment);
+    }
+    const [program, ...first] = pnpmCommand();
+    const force = taskArguments.length > 0 ? ["--force", "--", ...taskArguments] : [];
+    const words = [...first, "exec", "turbo", "run", ...tasks, "--summarize", ...turboArguments, ...force];
+    rmSync(summaries, { recursive: true, force: true });
+    const child = spawn(program, words, {
+      cwd: root,
+      env: environment,
+      stdio: watch === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
+      shell: onWindows,
+      // Whoever watches ends all of its processes together.
+      detached: watch !== undefined && !onWindows,
+    });
+    watch?.(child);
+    return { status: await ended(child), tasks: summarized(), backends: backendsIn(environment.FENCED_BACKENDS) };
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {Backends}
+ */
+function backendsIn(file) {
+  return existsSync(file) ? /** @type {Backends} */ (JSON.parse(readFileSync(file, "utf8"))) : {};
+}
+
+/** What turbo reports about its last run. */
+function summarized() {
+  const [file] = existsSync(summaries) ? readdirSync(summaries) : [];
+  if (file === undefined) return [];
+  const { tasks } = /** @type {{ tasks: readonly Task[] }} */ (JSON.parse(readFileSync(join(summaries, file), "utf8")));
+  return tasks.filter(({ command }) => command !== "<NONEXISTENT>");
+}
+
+/** Variables that turbo reads, and what `turbo.json` declares as an input of every task. */
+function turboEnvironment() {
+  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
+  return {
+    TURBO_CACHE_DIR: process.env.TURBO_CACHE_DIR ?? join(cache, "fenced", "turbo"),
+    TURBO_TELEMETRY_DISABLED: "1",
+    FENCED_PLATFORM: `${process.version} ${process.platform} ${process.arch}`,
+  };
+}
+
+/**
+ * Looks for backends, once for all tasks, and returns the versions of everything that tests run on.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<string>}
+ */
+async function machine(env) {
+  const script = join(root, "test-support", "machine.ts");
+  const child = spawn(process.execPath, ["--import", "tsx", script], {
+    cwd: root,
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let found = "";
+  child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ text) => (found += text));
+  if ((await ended(child)) !== 0) throw new Error("The machine's backends could not be determined (see above).");
+  return found;
+}
+
+/**
+ * @param {import("node:child_process").ChildProcess} child
+ * @returns {Promise<number>}
+ */
+function ended(child) {
+  stopTogether(child);
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 143)));
+  });
+}
