@@ -4,20 +4,20 @@ import { z } from "zod";
 /** Limits and privileges of a container. */
 export interface ContainerLimits {
   /** Drop all capabilities, forbid new privileges, and limit memory and processes. Default: true. */
-  readonly hardened?: boolean;
+  readonly hardened?: boolean | undefined;
   /** Memory limit in bytes, including swap; at least 6 MiB. Default: 1 GiB if hardened, else no limit. */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /** CPU limit; fractions are allowed (1.5). Default: no limit. */
-  readonly cpus?: number;
+  readonly cpus?: number | undefined;
   /** Maximum number of processes and threads. Default: 512 if hardened, else no limit. */
-  readonly pidsLimit?: number;
+  readonly pidsLimit?: number | undefined;
   /**
    * Mount the root filesystem read-only; only mounts and `/tmp` are writable. `/tmp` is then a tmpfs that counts
    * towards the container's memory and holds at most half of `memoryBytes`. Default: false.
    */
-  readonly readOnlyRootFilesystem?: boolean;
+  readonly readOnlyRootFilesystem?: boolean | undefined;
   /** The OCI runtime, e.g. `"runsc"` (gVisor) or `"kata"`. Default: the daemon's. */
-  readonly runtime?: string;
+  readonly runtime?: string | undefined;
 }
 
 const hardenedMemoryBytes = 1_073_741_824;

@@ -12,13 +12,13 @@ import type { z } from "zod";
 /** Settings of an `EgressProxy`. */
 export interface EgressProxyOptions extends AllowedNetwork {
   /** Maximum number of client connections; further ones are refused at once. Default: 500. */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** Milliseconds within which a request's header, or a SOCKS5 greeting, must arrive. Default: 15,000. */
-  readonly headTimeoutMs?: number;
+  readonly headTimeoutMs?: number | undefined;
   /** Milliseconds to look up a name and connect to it, and to get a credential's value. Default: 15,000. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /** Milliseconds without a byte in either direction before a connection is closed. Default: 300,000. */
-  readonly idleTimeoutMs?: number;
+  readonly idleTimeoutMs?: number | undefined;
 }
 
 /** Checks the options. */

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:net";
 import type { Duplex } from "node:stream";
 import { isMainThread } from "node:worker_threads";
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
-import { checkOptions } from "@fenced/core/options";
+import { checkOptions, type GivenOptions } from "@fenced/core/options";
 import { CredentialDoor } from "./credentials/credential-door.ts";
 import { Gatekeeper } from "./destination/gatekeeper.ts";
 import { Refusal } from "./destination/refusal.ts";
@@ -21,9 +21,9 @@ import { Visitor } from "./visitor.ts";
 /** Where to listen. */
 export interface ListenOptions {
   /** A port of 127.0.0.1. Default: a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** The path of a Unix socket to create instead of a port; only this user may connect to it. */
-  readonly path?: string;
+  readonly path?: string | undefined;
 }
 
 /** Where a proxy listens. */
@@ -49,7 +49,9 @@ export interface ListeningAddress {
  * spawn("pip", ["install", "requests"], { env: { ...process.env, HTTPS_PROXY: url } });
  */
 export class EgressProxy implements AsyncDisposable {
-  readonly #settings: Required<Pick<EgressProxyOptions, "maxConnections" | "headTimeoutMs" | "idleTimeoutMs">>;
+  readonly #settings: Required<
+    GivenOptions<Pick<EgressProxyOptions, "maxConnections" | "headTimeoutMs" | "idleTimeoutMs">>
+  >;
   readonly #gatekeeper: Gatekeeper;
   readonly #http: HttpDoor;
   readonly #secrets: CredentialDoor;

@@ -6,7 +6,7 @@ import {
   type ComponentModel,
   type ExecutorCapabilities,
 } from "@fenced/core";
-import { checkOptions } from "@fenced/core/options";
+import { checkOptions, type GivenOptions } from "@fenced/core/options";
 import { absolutePaths, BaseCodeExecutor } from "@fenced/executor-kit";
 import { acaExecutorOptions, type ACAExecutorOptions } from "./aca-executor-options.ts";
 import { AcaSession } from "./aca-session.ts";
@@ -39,7 +39,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
   readonly #given: ACAExecutorOptions;
-  readonly #options: ACAExecutorOptions;
+  readonly #options: GivenOptions<ACAExecutorOptions>;
   readonly #baseUrl: URL;
   readonly #credential: AccessTokenSource;
 

@@ -9,35 +9,35 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
   /** The session pool's address: its property `poolManagementEndpoint`. It must be `https`, unless it is on this host. */
   readonly poolManagementEndpoint: string;
   /** The source of tokens. Default: `DefaultAzureCredential` of `@azure/identity`, which must then be installed. */
-  readonly credential?: AccessTokenSource;
+  readonly credential?: AccessTokenSource | undefined;
   /** An environment variable of this process that holds a token, as an alternative to `credential`; read for each call. */
-  readonly tokenVariable?: string;
+  readonly tokenVariable?: string | undefined;
   /** The first session's identifier, 4 to 128 characters long. Default: a new one. */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
   /** Keep the session when the executor stops, until its cooldown is over. Default: false. */
-  readonly keepSession?: boolean;
+  readonly keepSession?: boolean | undefined;
   /** Leave the value of a block's last expression out of its output. Default: false. */
-  readonly suppressResultOutput?: boolean;
+  readonly suppressResultOutput?: boolean | undefined;
   /**
    * The host directory for pictures and for the files of `downloadFiles`; created if missing, never deleted. Default:
    * a temporary one for pictures, deleted by `stop()`, and this process's directory for downloads.
    */
-  readonly outputDir?: string;
+  readonly outputDir?: string | undefined;
   /**
    * The version of the service's API. `2024-02-02-preview` has differently shaped requests and fewer features. Default:
    * `2025-10-02-preview`.
    */
-  readonly apiVersion?: string;
+  readonly apiVersion?: string | undefined;
   /** The type of the pool, which decides what its sessions run. Default: what the pool's metadata reports. */
-  readonly poolType?: PoolType;
+  readonly poolType?: PoolType | undefined;
   /**
    * How blocks run in Python pools. `pump`: in a thread of the session's interpreter that short requests poll, so output
    * is live, host functions work, and an abort keeps the session if the Python code can be interrupted. `request`: one
    * request per block, whose answer contains all of its output. Default: `pump`; other pools support only `request`.
    */
-  readonly transport?: "pump" | "request";
+  readonly transport?: "pump" | "request" | undefined;
   /** How long to retry a call, if that is safe, while the service is busy or unreachable, in milliseconds. Default: 30,000. */
-  readonly retryForMs?: number;
+  readonly retryForMs?: number | undefined;
 }
 
 /** Checks the options, and the executor's config in a component model. */

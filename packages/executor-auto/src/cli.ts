@@ -40,7 +40,7 @@ function report(error: unknown): number {
     say(
       error.code === "commander.help"
         ? program.helpInformation()
-        : `${error.message.replace(/^error: /, "")}\nAll options: fenced --help`,
+        : `${error.message.replace(/^error: /, "")}\nAll options: fenced ${process.argv[2]?.startsWith("-") === false ? `${process.argv[2]} ` : ""}--help`,
     );
     return 2;
   }

@@ -34,36 +34,36 @@ export interface OpenExecutorOptions extends BaseExecutorOptions {
    * }`: only these hosts, through a proxy in this process. WebAssembly has no network, and is passed over unless this
    * is `"none"`. Default: `"none"`, behind every fence.
    */
-  readonly network?: NetworkPolicy;
+  readonly network?: NetworkPolicy | undefined;
   /** Memory limit for the code in bytes, at least 64 MiB. Default: the executor's own, 512 MiB or 1 GiB. */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /**
    * The blocks' working directory; created if missing, never deleted. WebAssembly keeps files in memory, and is passed
    * over if you set this. Default: a temporary one.
    */
-  readonly workDir?: string;
+  readonly workDir?: string | undefined;
   /** Languages that the code is written in; a fence that lacks one of them is passed over. Default: none is required. */
-  readonly requiredLanguages?: readonly string[];
+  readonly requiredLanguages?: readonly string[] | undefined;
   /**
    * The image for Docker and Podman; needs `sh`, and is fastest with `python3`. Default: the Docker executor's,
    * `python:3-slim`.
    */
-  readonly image?: string;
+  readonly image?: string | undefined;
   /** The Docker or Podman daemon, as in `DOCKER_HOST`: `"unix:///run/docker.sock"`. Default: found automatically. */
-  readonly docker?: string;
+  readonly docker?: string | undefined;
   /** Whether a missing image is downloaded; with `"never"`, Docker is then passed over. Default: `"missing"`. */
-  readonly pull?: "missing" | "never";
+  readonly pull?: "missing" | "never" | undefined;
   /** Called with the progress of a download. */
-  readonly onPullProgress?: (progress: DownloadProgress) => void;
+  readonly onPullProgress?: ((progress: DownloadProgress) => void) | undefined;
   /**
    * Milliseconds that a fence may take to start, counted from the last progress of a download if there is one. After
    * that, it is passed over. Default: 30,000.
    */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /** Milliseconds that the download of an image may take. After that, Docker is passed over. Default: 300,000. */
-  readonly pullTimeoutMs?: number;
+  readonly pullTimeoutMs?: number | undefined;
   /** Aborts opening; anything started so far is ended first. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const leastMemory = 67_108_864;

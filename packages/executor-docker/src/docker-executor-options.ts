@@ -58,52 +58,52 @@ export interface VolumeMount {
 export interface DockerExecutorOptions
   extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, ContainerLimits {
   /** The image; it needs `sh`, and is fastest with `python3`. Default: `python:3-slim`. */
-  readonly image?: string;
+  readonly image?: string | undefined;
   /** When to pull the image. Default: `"missing"`. */
-  readonly pull?: "missing" | "always" | "never";
+  readonly pull?: "missing" | "always" | "never" | undefined;
   /** Called with the progress of a pull. Cannot be dumped. */
-  readonly onPullProgress?: (progress: PullProgress) => void;
+  readonly onPullProgress?: ((progress: PullProgress) => void) | undefined;
   /** The container's name. Default: `fenced-` and a unique id. */
-  readonly containerName?: string;
+  readonly containerName?: string | undefined;
   /**
    * Reuse an existing container named `containerName`, running or not. Default: false, so that a name in use is an
    * error.
    */
-  readonly reuse?: boolean;
+  readonly reuse?: boolean | undefined;
   /**
    * The blocks' working directory, at `/workspace` in the container; created if missing, never deleted. Default: a
    * temporary one that `stop()` deletes.
    */
-  readonly workDir?: string;
+  readonly workDir?: string | undefined;
   /**
    * The path of `workDir` on the daemon's host, for a program that itself runs in a container and uses its host's
    * daemon. Only with `workDir`. Default: the same path, if that is the same directory.
    */
-  readonly bindDir?: string;
+  readonly bindDir?: string | undefined;
   /** Remove the container when it ends. If false, the stopped container remains for inspection. Default: true. */
-  readonly autoRemove?: boolean;
+  readonly autoRemove?: boolean | undefined;
   /** End the container in `stop()` and when this program ends. If false, it keeps running. Default: true. */
-  readonly stopContainer?: boolean;
+  readonly stopContainer?: boolean | undefined;
   /** Host devices, such as GPUs. Default: none. */
-  readonly deviceRequests?: readonly DeviceRequest[];
+  readonly deviceRequests?: readonly DeviceRequest[] | undefined;
   /**
    * Named volumes, or directories given by their absolute path on the daemon's host, to mount. Hardened containers refuse
    * a container daemon's socket, whatever path or volume leads to it, and directories in which programs listen on
    * sockets; code can connect to sockets that appear later. Default: none.
    */
-  readonly extraVolumes?: Readonly<Record<string, VolumeMount>>;
+  readonly extraVolumes?: Readonly<Record<string, VolumeMount>> | undefined;
   /** Labels to find the container by: `docker ps --filter label=tenant=42`. Default: only Fenced's own. */
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /**
    * Entries for the container's hosts file: names mapped to addresses or to `host-gateway`; implies `network: "open"`.
    * Default: none.
    */
-  readonly extraHosts?: Readonly<Record<string, string>>;
+  readonly extraHosts?: Readonly<Record<string, string>> | undefined;
   /**
    * Shell commands to run before each block, in the same shell; if the last one fails, so does the block. Default:
    * none.
    */
-  readonly initCommand?: string;
+  readonly initCommand?: string | undefined;
   /**
    * What the code may connect to. `"none"`: only the container's own loopback; `"open"`: everything the container's
    * network reaches; `{ allow: ["pypi.org:443"] }`: only these hosts, through a proxy in this process; the container
@@ -111,35 +111,35 @@ export interface DockerExecutorOptions
    * and `"none"` if its image has no Python; `"open"` if it is not hardened, or `dockerNetwork` or `extraHosts` are set.
    * A container that is reused keeps the network that it has.
    */
-  readonly network?: NetworkPolicy;
+  readonly network?: NetworkPolicy | undefined;
   /**
    * The name of the daemon's network to attach the container to; implies `network: "open"`. Default: the daemon's
    * default bridge.
    */
-  readonly dockerNetwork?: string;
+  readonly dockerNetwork?: string | undefined;
   /**
    * Ports of programs in the container that this host can reach, whatever `network` is: `executor.processes.ports` maps
    * each one to a port of 127.0.0.1. The image needs Python. Default: none.
    */
-  readonly dockerPorts?: readonly number[];
+  readonly dockerPorts?: readonly number[] | undefined;
   /**
    * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it. Also keep a
    * JavaScript interpreter waiting, if Node is installed, which becomes the next block. This saves the time to start
    * them and to import large modules such as pandas. See "Warm Python" in the README. Default: false.
    */
-  readonly warm?: false | WarmOptions;
+  readonly warm?: false | WarmOptions | undefined;
   /** `user`, `uid` or `uid:gid` in the container. Default: see "Who the code runs as" in the README. */
-  readonly user?: string;
+  readonly user?: string | undefined;
   /**
    * Drop all capabilities, forbid new privileges, limit memory and processes, avoid root where the work directory
    * allows it, and refuse to mount a container daemon's socket. Default: true.
    */
-  readonly hardened?: boolean;
+  readonly hardened?: boolean | undefined;
   /**
    * The daemon's address, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or an address with certificates. Default:
    * detected automatically.
    */
-  readonly docker?: DockerConnection;
+  readonly docker?: DockerConnection | undefined;
 }
 
 const deviceRequest: z.ZodType<DeviceRequest> = optionsSchema({

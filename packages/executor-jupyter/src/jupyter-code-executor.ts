@@ -5,7 +5,7 @@ import {
   type ComponentModel,
   type ExecutorCapabilities,
 } from "@fenced/core";
-import { checkOptions } from "@fenced/core/options";
+import { checkOptions, type GivenOptions } from "@fenced/core/options";
 import { absolutePaths, BaseCodeExecutor, blockEnvironment, type BackendSession } from "@fenced/executor-kit";
 import { jupyterExecutorOptions, type JupyterExecutorOptions } from "./jupyter-executor-options.ts";
 import { isJupyterServer, type JupyterServer } from "./servers/jupyter-server.ts";
@@ -35,7 +35,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
   readonly #given: JupyterExecutorOptions;
-  readonly #options: JupyterExecutorOptions;
+  readonly #options: GivenOptions<JupyterExecutorOptions>;
   /** What `workDir` means if it is a directory of this host, which depends on the server. */
   readonly #hostWorkDir: string | undefined;
   readonly #server: JupyterServer;

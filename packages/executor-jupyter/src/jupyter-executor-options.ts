@@ -13,30 +13,30 @@ export interface JupyterExecutorOptions extends BaseExecutorOptions {
    * Where kernels run: a server of this package, which may serve many executors, or the address of a running server.
    * Executors on one server are not separated: code can read and end the kernels of all of them. Default: its own `LocalJupyterServer`.
    */
-  readonly server?: JupyterServer | ServerSettings;
+  readonly server?: JupyterServer | ServerSettings | undefined;
   /** The kernel to start, by the name under which it is installed on the server. Default: `python3`. */
-  readonly kernelName?: string;
+  readonly kernelName?: string | undefined;
   /**
    * Use the running kernel with this id instead of starting one. Its variables are kept; `stop()` leaves it running,
    * `restart()` restarts it. Default: none.
    */
-  readonly kernelId?: string;
+  readonly kernelId?: string | undefined;
   /**
    * The blocks' working directory; created if missing, never deleted. With a `LocalJupyterServer` it is a directory
    * of this host, else one that the kernel sees: relative to the server's root directory, or to where a gateway
    * starts kernels, or, for Python, absolute. Default: a temporary one, deleted by `stop()`; with `kernelId`, the
    * kernel's own.
    */
-  readonly workDir?: string;
+  readonly workDir?: string | undefined;
   /** The directory on this host where rich outputs are saved as files. Default: a temporary one, deleted by `stop()`. */
-  readonly outputDir?: string;
+  readonly outputDir?: string | undefined;
   /**
    * Milliseconds that code has to end once it is interrupted at its time limit or by an abort. After that, the kernel
    * is replaced, and its variables are lost. Default: 2,000.
    */
-  readonly interruptGraceMs?: number;
+  readonly interruptGraceMs?: number | undefined;
   /** How long a call keeps retrying a server that went away before it fails, in milliseconds. Default: 10,000. */
-  readonly reconnectTimeoutMs?: number;
+  readonly reconnectTimeoutMs?: number | undefined;
 }
 
 /** A server, or its settings in a component model. */

@@ -14,19 +14,19 @@ import type { LanguageCommand } from "./languages/command-languages.ts";
 /** Options of every executor; each executor's own options extend them. */
 export interface BaseExecutorOptions {
   /** Time limit for each block in milliseconds. `Infinity`: no limit. Default: 60,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /**
    * Time limit for a whole call in milliseconds, including the wait for its turn and for the start. When it expires,
    * whatever is running is killed and the call resolves with the results so far. `Infinity`: no limit. Default: no
    * limit.
    */
-  readonly totalTimeoutMs?: number;
+  readonly totalTimeoutMs?: number | undefined;
   /**
    * Bytes of output that a result keeps, for both streams together. Each block keeps the head and tail of its output
    * within what earlier blocks have left. A program that prints more keeps running, and a stream carries everything.
    * Default: 1,048,576.
    */
-  readonly maxOutputBytes?: number;
+  readonly maxOutputBytes?: number | undefined;
   /**
    * Called as soon as the executor notices that the session's state from earlier calls is gone (the container was
    * killed, the kernel died, the connection broke), even while nothing runs. The next result also has
@@ -34,30 +34,30 @@ export interface BaseExecutorOptions {
    *
    * @param reason - a sentence that says what happened, for a log or a person.
    */
-  readonly onSessionLost?: (reason: string) => void;
+  readonly onSessionLost?: ((reason: string) => void) | undefined;
   /**
    * Limit on the disk space of the workspace's files in bytes. A block that exceeds it is ended with exit code 153 and
    * a sentence on standard error, possibly a moment later, since the workspace is measured several times a second.
    * Files outside the workspace do not count. The start fails if the workspace cannot be measured. Default: no limit.
    */
-  readonly maxWorkspaceBytes?: number;
+  readonly maxWorkspaceBytes?: number | undefined;
   /** Environment variables of the blocks. Default: none. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /**
    * Functions that blocks can import: those whose source is copied to the code (`FunctionWithRequirements`), and those
    * that run in this program when the code calls them (`hostFunction`), in the languages of
    * `capabilities.hostFunctions`. Default: none.
    */
-  readonly functions?: readonly (FunctionWithRequirements | HostFunction)[];
+  readonly functions?: readonly (FunctionWithRequirements | HostFunction)[] | undefined;
   /**
    * Asked before each call of a host function, while the program waits and its time limit keeps running. Not part of a
    * dumped component. Default: all calls are approved.
    */
-  readonly approveHostCall?: ApproveHostCall;
+  readonly approveHostCall?: ApproveHostCall | undefined;
   /** Maximum number of host function calls per block; further calls fail with an exception. Default: 256. */
-  readonly maxHostCalls?: number;
+  readonly maxHostCalls?: number | undefined;
   /** The name of the module from which blocks import the functions: an identifier. Default: `functions`. */
-  readonly functionsModule?: string;
+  readonly functionsModule?: string | undefined;
 }
 
 /** A function of either kind or, in a component's config, the output of its `toJSON`. */
@@ -104,9 +104,9 @@ export interface CommandLineExecutorOptions {
    * Languages to add, or to run with another command: `{ ruby: { extension: "rb", command: ["ruby"] } }`. Default: only
    * the languages that the executor runs by default.
    */
-  readonly languages?: Readonly<Record<string, LanguageCommand>>;
+  readonly languages?: Readonly<Record<string, LanguageCommand>> | undefined;
   /** Remove the files that blocks without a file name are written to. Default: true. */
-  readonly cleanupTempFiles?: boolean;
+  readonly cleanupTempFiles?: boolean | undefined;
 }
 
 /** The schemas of the additional options of command-line executors. */

@@ -19,7 +19,7 @@ import type { SupervisedSession } from "./supervisor/supervised-session.ts";
 /** Options of `fork()`. */
 export interface ForkOptions {
   /** Cancels the fork and undoes it. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const forkOptions: z.ZodType<ForkOptions> = optionsSchema({
@@ -33,12 +33,12 @@ export interface StatefulExecutorOptions {
    * is shown; `fork()` then creates a second executor with the same variables. Calls run one after another. Blocks in
    * other languages still run in their own processes. Default: false.
    */
-  readonly stateful?: boolean;
+  readonly stateful?: boolean | undefined;
   /**
    * The directory on this host in which a stateful session saves rich outputs as files. Only with `stateful: true`.
    * Default: a temporary directory that `stop()` deletes.
    */
-  readonly outputDir?: string;
+  readonly outputDir?: string | undefined;
 }
 
 /** The schemas of these options. */

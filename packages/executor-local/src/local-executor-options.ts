@@ -21,61 +21,61 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
   /**
    * The blocks' working directory; created if missing, never deleted. Default: a temporary one that `stop()` deletes.
    */
-  readonly workDir?: string;
+  readonly workDir?: string | undefined;
   /** A virtual environment, made by `venv` or `uv`, whose Python runs the blocks. Default: the Python on `PATH`. */
-  readonly virtualEnv?: string;
+  readonly virtualEnv?: string | undefined;
   /**
    * Names of this process's environment variables that blocks may see, besides those that every program needs to run
    * (`PATH`, `HOME`, `LANG`, ...). Default: none, so that model-written code does not see API keys.
    */
-  readonly inheritEnv?: readonly string[];
+  readonly inheritEnv?: readonly string[] | undefined;
   /**
    * How to isolate the code from this machine. `"none"`: not at all. `"os-sandbox"`: in a sandbox made by bubblewrap on
    * Linux and by `sandbox-exec` on macOS; if the sandbox cannot be created, the start fails. Default: `"none"`.
    */
-  readonly isolation?: "none" | "os-sandbox";
+  readonly isolation?: "none" | "os-sandbox" | undefined;
   /**
    * What code in the sandbox may connect to. `"none"`: only the sandbox's own loopback. `{ allow: ["pypi.org:443"] }`:
    * only these hosts, through a proxy in this process; not on macOS. `"open"`: everything this machine can reach,
    * including services on its loopback and its abstract sockets. Default: `"none"`. Only with `isolation:
    * "os-sandbox"`.
    */
-  readonly network?: NetworkPolicy;
+  readonly network?: NetworkPolicy | undefined;
   /**
    * Files and directories of this machine that code in the sandbox can read. Sockets that are in them at the start are
    * hidden. Default: none. Only with `isolation: "os-sandbox"`.
    */
-  readonly readable?: readonly string[];
+  readonly readable?: readonly string[] | undefined;
   /**
    * Files and directories that code in the sandbox can change, besides `workDir`. Sockets that are in them at the start
    * are hidden, but a socket that is named itself can be connected to. Default: none. Only with
    * `isolation: "os-sandbox"`.
    */
-  readonly writable?: readonly string[];
+  readonly writable?: readonly string[] | undefined;
   /**
    * Memory limit of the sandbox in bytes, including its `/tmp`; at least 32 MiB. If this program cannot create control
    * groups, it applies to the data of each process instead, and not to what processes share (`memfd_create`, shared
    * mappings); if you set it, a process warning says so (`FENCED_MEMORY`). Default: 1 GiB. Only with `isolation: "os-sandbox"`, on Linux.
    */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /**
    * Maximum number of processes and threads in the sandbox; at least 16. Default: 512, or no limit if this program
    * cannot create control groups and is root or runs on Linux before 5.14. If you set a limit that cannot be enforced, the
    * start fails. Only with `isolation: "os-sandbox"`, on Linux.
    */
-  readonly pidsLimit?: number;
+  readonly pidsLimit?: number | undefined;
   /**
    * Keep a Python interpreter waiting, with modules already imported, and fork Python blocks from it. Also keep a
    * JavaScript interpreter waiting, if Node is installed, which becomes the next block. This saves the time to start
    * them and to import large modules such as pandas. Needs Linux, or the start fails. Without `python3` (3.8 or later),
    * blocks start as they do without `warm`. Default: false.
    */
-  readonly warm?: false | WarmOptions;
+  readonly warm?: false | WarmOptions | undefined;
   /**
    * Run Python blocks in one interpreter, so that variables persist between blocks; `fork()` then creates a second
    * executor with the same variables. Needs Linux and Python 3.8 or later, or the start fails. Default: false.
    */
-  readonly stateful?: boolean;
+  readonly stateful?: boolean | undefined;
 }
 
 /** Options that apply only to the sandbox. */

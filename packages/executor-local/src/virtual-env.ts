@@ -46,15 +46,15 @@ export function inVirtualEnv(
 /** Options of `createVirtualEnv`. */
 export interface CreateVirtualEnvOptions {
   /** Packages to install into it, in pip's syntax: `"pandas>=2"`. Default: none. */
-  readonly packages?: readonly string[];
+  readonly packages?: readonly string[] | undefined;
   /** The Python to create it from: a name on `PATH` or a path. Default: `python3`, else `python`. */
-  readonly python?: string;
+  readonly python?: string | undefined;
   /**
    * Install missing packages into an environment that exists already. This runs its Python in this process's name,
    * outside of any sandbox, so set it only if no code that you do not trust could ever write there: an environment in a
    * `workDir` is not such a one. Default: false.
    */
-  readonly trustExisting?: boolean;
+  readonly trustExisting?: boolean | undefined;
 }
 
 const createVirtualEnvOptions: z.ZodType<CreateVirtualEnvOptions> = optionsSchema({

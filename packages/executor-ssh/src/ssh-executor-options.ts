@@ -19,29 +19,29 @@ export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExec
   /** The host, as you would pass it to `ssh`: a name, an address, or an alias from its configuration. It must run Linux. */
   readonly host: string;
   /** The account to log in to. Default: from ssh's configuration, otherwise this program's user. */
-  readonly user?: string;
+  readonly user?: string | undefined;
   /** The port of sshd. Default: from ssh's configuration, otherwise 22. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** A file with a private key. Default: the keys from ssh's configuration and the agent. */
-  readonly identityFile?: string;
+  readonly identityFile?: string | undefined;
   /** A configuration file to use instead of the user's and the system's. Default: none. */
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
   /**
    * More ssh options by name, as in ssh_config(5): `{ ProxyJump: "gate", StrictHostKeyChecking: "accept-new" }`. You
    * cannot set options that this executor sets itself. Default: none.
    */
-  readonly options?: Readonly<Record<string, string>>;
+  readonly options?: Readonly<Record<string, string>> | undefined;
   /**
    * The blocks' working directory on the remote host, absolute or relative to the home directory there; created if
    * missing, never deleted. Default: a temporary one, deleted by `stop()`.
    */
-  readonly workDir?: string;
+  readonly workDir?: string | undefined;
   /**
    * Keep a Python interpreter waiting on the host, with modules already imported, and fork Python blocks from it; also keep
    * a Node process, if Node is installed, that becomes the next JavaScript block. Needs Python 3.8 or later on the host:
    * without any Python, blocks start as they do without `warm`; with an older one, starting fails. Default: false.
    */
-  readonly warm?: false | WarmOptions;
+  readonly warm?: false | WarmOptions | undefined;
 }
 
 /** A word for ssh's command line: not an option, and a single line. */
@@ -68,7 +68,17 @@ export const fixedOptions: readonly (readonly [string, string])[] = [
   ["Tunnel", "no"],
 ];
 
-const fixedNames = new Set(fixedOptions.map(([name]) => name.toLowerCase()));
+/**
+ * More of them, which OpenSSH knows since 8.7: the executor's programs run in the foreground, and their input is a stream
+ * from this host.
+ */
+export const foregroundOptions: readonly (readonly [string, string])[] = [
+  ["ForkAfterAuthentication", "no"],
+  ["SessionType", "default"],
+  ["StdinNull", "no"],
+];
+
+const fixedNames = new Set([...fixedOptions, ...foregroundOptions].map(([name]) => name.toLowerCase()));
 
 const sshOptions: z.ZodType<Record<string, string>> = z.record(z.string(), z.string()).check(({ value, issues }) => {
   for (const [name, text] of Object.entries(value)) {

@@ -11,35 +11,35 @@ export interface WasmExecutorOptions extends BaseExecutorOptions {
   /**
    * Languages that blocks may use. Without Python, the executor starts in a fraction of the time. Default: all three.
    */
-  readonly languages?: readonly WasmLanguage[];
+  readonly languages?: readonly WasmLanguage[] | undefined;
   /**
    * Memory limit of each interpreter in bytes, between 64 MiB and 4 GiB. Beyond it, Python raises `MemoryError`, and
    * JavaScript throws `InternalError: out of memory`. Memory that this limit does not cover, such as file buffers, ends the
    * program once the process uses 512 MiB more than the limit. Default: 512 MiB.
    */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /**
    * Limit for the session's files in bytes, at least 1 MiB. They are in this process's memory; beyond the limit, the
    * program gets `ENOSPC`. Default: 256 MiB.
    */
-  readonly storageBytes?: number;
+  readonly storageBytes?: number | undefined;
   /**
    * Absolute path of the directory that caches the snapshot that Python starts from, 30 MB for each version, and unpacked
    * `packages`. A directory that other users may write to is not used. Default: `fenced` in the user's cache directory.
    */
-  readonly cacheDirectory?: string;
+  readonly cacheDirectory?: string | undefined;
   /** Python packages besides the standard library, installed before the first block. Default: none. */
-  readonly packages?: WasmPackages;
+  readonly packages?: WasmPackages | undefined;
   /**
    * Directory on this host where pictures and other rich outputs of Python blocks are saved, created if it is missing.
    * Default: a temporary one, deleted when the executor stops.
    */
-  readonly outputDir?: string;
+  readonly outputDir?: string | undefined;
   /**
    * Also run the interpreters' processes inside an OS sandbox, as a third barrier. Linux only; needs bubblewrap. `true`:
    * the start fails without it. `"auto"`: use it where it works; `executor.osSandbox` says whether. Default: `"auto"`.
    */
-  readonly osSandbox?: boolean | "auto";
+  readonly osSandbox?: boolean | "auto" | undefined;
 }
 
 /** All languages. */

@@ -11,25 +11,25 @@ export interface McpServerOptions extends ModelOutputLimits {
    * it does not give up on the call. Over HTTP, streams that are silent for as long get a comment, for the proxies in
    * between. Default: 10,000.
    */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** Maximum bytes of a file that `read_file` returns. Default: 3,750,000, which is 5 MB in base64. */
-  readonly maxFileBytes?: number;
+  readonly maxFileBytes?: number | undefined;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
-  readonly maxFiles?: number;
+  readonly maxFiles?: number | undefined;
   /**
    * Other MCP servers whose tools the code can call as functions; their signatures are in the description of
    * `run_code`. Each server created here has its own connections, which its `connect()` opens, and which end with
    * `close()` or when the client disconnects. Needs an executor with `capabilities.hostFunctions`. Default: none.
    */
-  readonly connect?: readonly McpTarget[];
+  readonly connect?: readonly McpTarget[] | undefined;
   /**
    * Which calls of their tools the client's user must approve, through MCP elicitation, while the code waits:
    * `"writes"` (calls of tools that their server does not mark as read-only), `"all"` or `"none"`. If the client does
    * not support elicitation, these calls are refused. Default: `"writes"`.
    */
-  readonly approveCalls?: ApprovedCalls;
+  readonly approveCalls?: ApprovedCalls | undefined;
   /** Time limit in milliseconds for each of these servers to answer and to list its tools. Default: 30,000. */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
 }
 
 /** The default of `heartbeatMs`: clients of the official SDK give up after a minute, some hosts after half of one. */

@@ -31,9 +31,9 @@ export interface AISDKChatCompletionClientOptions extends AISDKCallSettings {
    * Overrides what the client assumes about the model: `family` is its id, `vision` is guessed from the id, the rest is
    * true.
    */
-  readonly modelInfo?: Partial<ModelInfo>;
+  readonly modelInfo?: Partial<ModelInfo> | undefined;
   /** Maximum retries after a rate limit or a failure of the service or the network. Default: 2. */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
 }
 
 const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), z.json());

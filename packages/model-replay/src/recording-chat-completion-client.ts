@@ -28,7 +28,7 @@ export interface RecordingChatCompletionClientOptions {
   /** The recording, a JSON Lines file that only its owner may read. Creates its directory. */
   readonly file: string;
   /** Append to an existing recording. Default: false; the first answer replaces it. */
-  readonly append?: boolean;
+  readonly append?: boolean | undefined;
 }
 
 const clientOptions: z.ZodType<RecordingChatCompletionClientOptions> = optionsSchema({

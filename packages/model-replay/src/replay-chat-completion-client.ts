@@ -27,18 +27,18 @@ import { modelInfoSchema, resultSchema, toRecordedRequest, type RecordEntry } fr
 /** Options of `ReplayChatCompletionClient`: a recording, or a list of answers. */
 export interface ReplayChatCompletionClientOptions {
   /** The recording that a `RecordingChatCompletionClient` wrote. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** For tests, instead of a recording: the answers in order, each a text or a whole result, for example with tool calls. */
-  readonly answers?: readonly (string | CreateResult)[];
+  readonly answers?: readonly (string | CreateResult)[] | undefined;
   /** With `answers`: what the model can do. Default: vision, tools and structured output. */
-  readonly modelInfo?: ModelInfo;
+  readonly modelInfo?: ModelInfo | undefined;
   /** Milliseconds to wait before each chunk of a stream, to watch a chat being written. Default: 0. */
-  readonly chunkDelayMs?: number;
+  readonly chunkDelayMs?: number | undefined;
   /**
    * With `file`: throw if a request differs from the recorded one. Default: false; answers come in order, whatever the
    * request.
    */
-  readonly strict?: boolean;
+  readonly strict?: boolean | undefined;
 }
 
 /** Checks the options, and the config in a component model. */

@@ -6,7 +6,7 @@ import * as z from "zod";
 /** Options of `drain()`. */
 export interface DrainOptions {
   /** Grace period for work in progress in milliseconds. Default: 10,000. */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
 }
 
 const drainOptions: z.ZodType<DrainOptions> = optionsSchema({

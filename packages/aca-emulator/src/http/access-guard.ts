@@ -9,9 +9,9 @@ const audience = "https://dynamicsessions.io";
 /** The claims of a token. */
 export interface TokenOptions {
   /** Default: `https://dynamicsessions.io`. */
-  readonly audience?: string;
+  readonly audience?: string | undefined;
   /** Milliseconds until it expires; negative if it has expired already. Default: 3,600,000. */
-  readonly expiresInMs?: number;
+  readonly expiresInMs?: number | undefined;
 }
 
 /**

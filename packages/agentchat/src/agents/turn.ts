@@ -10,7 +10,7 @@ import type { AgentResponse } from "./chat-agent.ts";
 export interface AskModelOptions {
   readonly modelClient: ChatCompletionClient;
   readonly stream: boolean;
-  readonly request?: Omit<CreateOptions, "signal">;
+  readonly request?: Omit<CreateOptions, "signal"> | undefined;
 }
 
 /** One turn of an agent: what happened in it so far. */

@@ -10,7 +10,7 @@ import { lastExchanges, toExchanges } from "./exchanges.ts";
 
 const configSchema = z.strictObject({
   bufferSize: wholeNumberOption({ from: 1 }),
-  initialMessages: initialMessagesSchema,
+  initialMessages: initialMessagesSchema.optional(),
 });
 
 /** Gives the model the last messages. Never splits the last tool call and its results, even if they are more than that. */

@@ -38,9 +38,9 @@ export interface ChatCompletionContextOptions {
 }
 
 /** The config field of `initialMessages`. */
-export const initialMessagesSchema: z.ZodType<ModelMessage[] | undefined> = z.array(modelMessageSchema).optional();
+export const initialMessagesSchema: z.ZodType<ModelMessage[]> = z.array(modelMessageSchema);
 
-const contextOptions = z.looseObject({ initialMessages: initialMessagesSchema });
+const contextOptions = z.looseObject({ initialMessages: initialMessagesSchema.optional() });
 const stateSchema = z.object({ messages: z.array(modelMessageSchema) });
 
 /** The base class of contexts: remembers everything; a subclass chooses what the model gets. */

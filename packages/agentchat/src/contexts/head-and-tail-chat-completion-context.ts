@@ -11,7 +11,7 @@ import { firstExchanges, lastExchanges, toExchanges } from "./exchanges.ts";
 const configSchema = z.strictObject({
   headSize: wholeNumberOption({ from: 1 }),
   tailSize: wholeNumberOption({ from: 1 }),
-  initialMessages: initialMessagesSchema,
+  initialMessages: initialMessagesSchema.optional(),
 });
 
 /** How much of both ends the model gets. */

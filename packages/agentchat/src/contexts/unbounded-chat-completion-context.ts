@@ -7,7 +7,7 @@ import {
   initialMessagesSchema,
 } from "./chat-completion-context.ts";
 
-const configSchema = z.strictObject({ initialMessages: initialMessagesSchema });
+const configSchema = z.strictObject({ initialMessages: initialMessagesSchema.optional() });
 
 /** Gives the model everything. The default of agents. */
 export class UnboundedChatCompletionContext extends BaseChatCompletionContext {

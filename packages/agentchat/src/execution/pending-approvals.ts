@@ -7,7 +7,7 @@ import type { ApprovalResponse } from "./code-approval.ts";
 /** Options of `PendingApprovals`. */
 export interface PendingApprovalsOptions {
   /** Milliseconds to wait for an answer; then the code is refused. `Infinity`: no limit. Default: 600,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** Code that is waiting for approval. */

@@ -22,11 +22,11 @@ export interface MessageOptions {
   /** The name of the agent or person that it comes from. */
   readonly source: string;
   /** Default: a new UUID. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** Default: now. */
-  readonly createdAt?: string;
+  readonly createdAt?: string | undefined;
   /** Default: empty. */
-  readonly metadata?: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Default: absent. */
   readonly modelsUsage?: ModelUsage | undefined;
 }

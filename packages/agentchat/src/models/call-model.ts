@@ -25,7 +25,7 @@ export interface CallModelOptions {
   readonly messageId: string;
   readonly signal: AbortSignal | undefined;
   /** Tools, and the schema of the answer. */
-  readonly request?: Omit<CreateOptions, "signal">;
+  readonly request?: Omit<CreateOptions, "signal"> | undefined;
 }
 
 /** A model's answer, and the part of its text that was streamed before. */

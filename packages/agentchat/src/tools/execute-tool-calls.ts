@@ -18,7 +18,7 @@ export interface ToolCallOptions {
   readonly maxResultCharacters: number;
   readonly signal: AbortSignal | undefined;
   /** The agent that makes the calls, for telemetry. */
-  readonly agentName?: string;
+  readonly agentName?: string | undefined;
 }
 
 /**

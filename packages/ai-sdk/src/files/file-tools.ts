@@ -12,11 +12,11 @@ import * as z from "zod";
 /** Options of `fileTools`; all are optional. */
 export interface FileToolsOptions {
   /** Maximum number of characters that one call of `read_file` returns. Default: 30,000. */
-  readonly maxCharacters?: number;
+  readonly maxCharacters?: number | undefined;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
-  readonly maxFiles?: number;
+  readonly maxFiles?: number | undefined;
   /** Maximum bytes that one call of `write_file` may write. Default: 1,048,576. */
-  readonly maxWriteBytes?: number;
+  readonly maxWriteBytes?: number | undefined;
 }
 
 /** The input of `read_file`. */

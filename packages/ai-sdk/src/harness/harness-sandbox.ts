@@ -34,9 +34,9 @@ export interface HarnessSandboxOptions {
   /** Creates an executor with `processes` for a session. The session starts and stops it. */
   readonly createExecutor: (request: HarnessExecutorRequest) => CodeExecutor | Promise<CodeExecutor>;
   /** Deletes what a session left behind when it is destroyed, such as its work directory. Default: nothing. */
-  readonly destroy?: (sessionId: string) => void | Promise<void>;
+  readonly destroy?: ((sessionId: string) => void | Promise<void>) | undefined;
   /** Hosts that programs may connect to until `setNetworkPolicy` is called. Default: none. */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
 }
 
 const harnessOptions: z.ZodType<HarnessSandboxOptions> = optionsSchema({

@@ -30,12 +30,12 @@ import type {
 /** Options of `sandboxSession`; all are optional. */
 export interface SandboxSessionOptions {
   /** Tells a model where commands run. Default: generated from the workspace's path and the executor's capabilities. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /**
    * Maximum bytes that `run` keeps of each output stream; replaces the middle of longer output with a note. Default:
    * 1,048,576.
    */
-  readonly maxOutputBytes?: number;
+  readonly maxOutputBytes?: number | undefined;
 }
 
 const sessionOptions: OptionSchemas<SandboxSessionOptions> = {

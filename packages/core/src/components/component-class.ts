@@ -7,12 +7,12 @@ export interface LoadComponentOptions {
    * Packages outside the `@fenced/` scope that may be imported, spelled as in the provider. Default: none. Importing a
    * package runs its code, so name only what you would install yourself.
    */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /**
    * Imports a package. Default: `import()`, resolved from this package, the program's main script or its working
    * directory.
    */
-  readonly importModule?: (specifier: string) => Promise<unknown>;
+  readonly importModule?: ((specifier: string) => Promise<unknown>) | undefined;
 }
 
 /** What a component's `fromConfig` receives besides its config. */

@@ -7,7 +7,7 @@ export interface DumpComponentConfigOptions {
    * Settings that must never be dumped, with dots for nested ones: `["credential", "server.token"]`. If one of them is
    * set to anything but `undefined` or `null`, dumping throws. Default: none.
    */
-  readonly secrets?: readonly string[];
+  readonly secrets?: readonly string[] | undefined;
 }
 
 interface DumpContext {

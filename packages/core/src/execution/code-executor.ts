@@ -11,13 +11,13 @@ import type { WorkspaceFiles } from "./workspace-files.ts";
 /** Options of `start()`. */
 export interface StartOptions {
   /** Stops waiting, and cancels the start if no other call is waiting for it. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Which functions a model is told about. */
 export interface FunctionPromptOptions {
   /** Functions that `ExecuteOptions.functions` will add to the executor's own. Default: none. */
-  readonly functions?: readonly HostFunction[];
+  readonly functions?: readonly HostFunction[] | undefined;
 }
 
 /**

@@ -7,11 +7,11 @@ import { makeBlockResult, makeCodeResult } from "./make-code-result.ts";
 /** Limits on how much of a result a model receives. */
 export interface ModelOutputLimits {
   /** Characters of output; longer output keeps its head and tail. Default: 30,000. */
-  readonly maxOutputCharacters?: number;
+  readonly maxOutputCharacters?: number | undefined;
   /** Number of images; the last ones are kept. Use 0 for none. Default: 4. */
-  readonly maxImages?: number;
+  readonly maxImages?: number | undefined;
   /** Maximum size of an image in bytes; larger ones are left out. Default: 3,750,000, which is 5 MB in base64. */
-  readonly maxImageBytes?: number;
+  readonly maxImageBytes?: number | undefined;
 }
 
 /** A result in the form that a model receives. */

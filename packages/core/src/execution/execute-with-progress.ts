@@ -18,12 +18,12 @@ export interface ProgressOptions extends ExecuteOptions {
   /** Receives what was printed since the last call. What is printed shortly before the end is only in the result. */
   readonly onProgress: (text: string) => void;
   /** Minimum interval between two calls of `onProgress` in milliseconds. Default: 250. */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
   /**
    * Maximum number of characters that one call of `onProgress` receives; longer output is cut to its end, after `…`.
    * Default: 4,000.
    */
-  readonly maxCharacters?: number;
+  readonly maxCharacters?: number | undefined;
 }
 
 interface ProgressArguments extends ProgressOptions {

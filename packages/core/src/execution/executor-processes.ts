@@ -6,16 +6,16 @@ export interface ProcessOptions {
    */
   readonly command: string | readonly [string, ...string[]];
   /** Where it starts: absolute, or relative to the workspace. Default: the workspace. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Environment variables; they override the executor's. Default: none. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /**
    * The whole of its standard input, as text or bytes, or `true` to write to the handle's `stdin` while the program
    * runs. Default: nothing.
    */
-  readonly stdin?: string | Uint8Array | boolean;
+  readonly stdin?: string | Uint8Array | boolean | undefined;
   /** Kills the program and everything that it started; `wait()` then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How a program ended. */

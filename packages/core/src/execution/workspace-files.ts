@@ -21,14 +21,14 @@ export interface FileStat extends FileInfo {
 /** The part of a file to read. */
 export interface ReadStreamOptions {
   /** Offset of the first byte to read. Default: 0. Past the end of the file, the stream is empty. */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /**
    * Offset of the last byte to read, inclusive as in an HTTP range and in `fs.createReadStream`. Default: the file's
    * last byte.
    */
-  readonly end?: number;
+  readonly end?: number | undefined;
   /** Cancels the stream, which then fails with `signal.reason`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

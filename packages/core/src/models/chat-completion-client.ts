@@ -40,11 +40,11 @@ export interface ToolSchema {
 /** Options of one model call. */
 export interface CreateOptions {
   /** Tools that the model may call. Default: none. */
-  readonly tools?: readonly ToolSchema[];
+  readonly tools?: readonly ToolSchema[] | undefined;
   /** JSON Schema that the response's text must match. Needs `modelInfo.structuredOutput`. */
-  readonly jsonSchema?: JsonObject;
+  readonly jsonSchema?: JsonObject | undefined;
   /** Cancels the request; the call then rejects with `signal.reason`. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Why a model stopped writing. */

@@ -17,14 +17,14 @@ export interface AllowedNetwork {
    */
   readonly allow: readonly string[] | (() => readonly string[]);
   /** Headers that the proxy adds to requests, so that the code never sees them. Default: none. */
-  readonly credentials?: readonly NetworkCredential[];
+  readonly credentials?: readonly NetworkCredential[] | undefined;
   /**
    * Resolves a name to addresses, in the order in which to try them. Called once for each connection to a listed name.
    * Default: the `hosts` file, then the name servers of Node's `dns` module, then the system. Cannot be dumped.
    */
-  readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly resolve?: ((host: string, signal: AbortSignal) => Promise<readonly string[]>) | undefined;
   /** Called with each decision as it is made. Errors that it throws are ignored. Cannot be dumped. */
-  readonly onRequest?: (decision: NetworkDecision) => void;
+  readonly onRequest?: ((decision: NetworkDecision) => void) | undefined;
 }
 
 /**
@@ -39,7 +39,7 @@ export interface NetworkCredential {
   /** Returns the header's value; called for each request. What it throws reaches neither the code nor an event. */
   readonly value: () => string | Promise<string>;
   /** PEM certificates of the authority that signed the host's certificate. Default: those that Node trusts. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
 }
 
 /** The decision about one request of the code. */

@@ -25,18 +25,33 @@ import { nearestName } from "./nearest-name.ts";
  *   super(checked);
  * }
  */
-export function checkOptions<Options>(schema: z.ZodType<Options>, options: unknown, owner: string): Options {
+export function checkOptions<Options>(
+  schema: z.ZodType<Options>,
+  options: unknown,
+  owner: string,
+): GivenOptions<Options> {
   const parsed = schema.safeParse(options, { error: requirement, reportInput: true });
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return given(parsed.data);
   const { problem, ...whatToDo } = explainIssues(parsed.error.issues, owner);
   // No cause: the issues contain the values, which may be secrets.
   throw new InvalidInputError(problem, whatToDo);
+}
+
+/** Options as `checkOptions` returns them: one that is absent is not there, rather than `undefined`. */
+export type GivenOptions<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
+
+/** The schemas leave out what is `undefined`; see `withoutUndefined`. */
+function given<Options>(options: Options): GivenOptions<Options>;
+function given(options: unknown): unknown {
+  return options;
 }
 
 /** What a value must be, as the end of a sentence about it: "must be a number". Schemas can override it. */
 function requirement(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":
+      // `new Team([a, b])`: the caller does not know that there is an options object.
+      if (issue.expected === "object" && Array.isArray(issue.input)) return objectWith(knownNames(issue.inst));
       return `must be ${kinds[issue.expected] ?? `a value of the type ${issue.expected}`}`;
     case "invalid_value":
       return `must be ${oneOf(issue.values.map(literal))}`;
@@ -51,6 +66,10 @@ function requirement(issue: z.core.$ZodRawIssue): string {
     default:
       return "must have a different value";
   }
+}
+
+function objectWith([first]: readonly string[]): string {
+  return `must be an object${first === undefined ? "" : `, such as { ${first}: … }`}`;
 }
 
 /** What the members of a union require. */
@@ -108,7 +127,7 @@ function knownNames(schema: object | undefined): readonly string[] {
  */
 export type OptionSchemas<Options> = {
   readonly [Name in keyof Options]-?: Partial<Pick<Options, Name>> extends Pick<Options, Name>
-    ? z.ZodExactOptional<z.ZodType<Required<Options>[Name]>>
+    ? z.ZodExactOptional<z.ZodType<Exclude<Options[Name], undefined>>>
     : z.ZodType<Options[Name]>;
 };
 

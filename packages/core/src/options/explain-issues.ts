@@ -59,12 +59,19 @@ function isOfAnotherKind(issue: z.core.$ZodIssue): boolean {
   return issue.path.length === 0 && ["invalid_type", "invalid_value", "custom"].includes(issue.code);
 }
 
+/** One of the union's members is a few words, so a string is probably a misspelled one. */
+function isWord(issue: z.core.$ZodIssue): boolean {
+  if (issue.code !== "invalid_union" || !("errors" in issue)) return false;
+  return issue.errors.some((errors) => errors.some((each) => each.code === "invalid_value" && each.values.length > 1));
+}
+
 /** Describes a value. Shows a string only if it had to be one of a few words, since it may be a secret. */
-function state({ code, input }: z.core.$ZodIssue): string {
+function state(issue: z.core.$ZodIssue): string {
+  const { code, input } = issue;
   if (input === undefined) return "missing";
   if (typeof input === "string") {
     if (input === "") return "empty";
-    if (code === "invalid_value") return JSON.stringify(input.slice(0, 100));
+    if (code === "invalid_value" || isWord(issue)) return JSON.stringify(input.slice(0, 100));
     return code === "invalid_type" || code === "invalid_union" ? "a string" : "not valid";
   }
   if (input === null) return "null";

@@ -16,6 +16,7 @@ export {
   type WholeNumber,
   wholeNumberOption,
   checkOptions,
+  type GivenOptions,
   optionsSchema,
   type OptionSchemas,
 } from "./check-options.ts";

@@ -17,16 +17,16 @@ export interface EventStreamOptions {
    * Milliseconds of silence before a comment is sent to keep proxies from closing the connection. `Infinity`: never.
    * Default: 15,000.
    */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /**
    * The request's signal; when it is aborted, the stream ends, and with it what is running. Default: only the end of
    * the response ends it.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Headers to send besides those of server-sent events. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Receives the full error of a stream that throws; the client gets only its `toJson`. Default: ignored. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({

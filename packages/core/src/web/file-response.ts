@@ -27,19 +27,19 @@ export interface FileResponseOptions {
    * The request that is answered. With it, the response has only the part that `Range` asks for, and no body for
    * `HEAD`, and the file is closed when the request is aborted. Default: the whole file.
    */
-  readonly request?: FileRequest;
+  readonly request?: FileRequest | undefined;
   /**
    * `inline` lets browsers show images, audio, video and text on a page of their own. Everything else, such as HTML, SVG
    * and PDF, is downloaded, because it could act in the user's name, unless you set its `contentType`. Default:
    * `attachment`, a download. Both work in `<img>`, `<audio>` and `<video>`.
    */
-  readonly disposition?: "attachment" | "inline";
+  readonly disposition?: "attachment" | "inline" | undefined;
   /** The type to send. Default: by the file's extension; unknown ones are `application/octet-stream`. */
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
   /** Headers to send besides those of the file. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Receives the error of a file that could not be read to its end. Default: ignored. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 const fileResponseOptions: z.ZodType<FileResponseOptions> = optionsSchema({

@@ -12,7 +12,7 @@ export type JsonExecutionEvent =
 /** Options of `toJson`. */
 export interface ToJsonOptions {
   /** Keep host paths: `codeFile`, and where pictures were saved. For readers on the same machine. Default: false. */
-  readonly hostPaths?: boolean;
+  readonly hostPaths?: boolean | undefined;
 }
 
 /**

@@ -16,59 +16,61 @@ export interface DockerJupyterServerOptions {
    * An image with a Jupyter server or kernel gateway that listens on port 8888 and takes its token from the variable
    * `TOKEN`, as images made for AutoGen do. Default: one is built, once, from this package's Dockerfile.
    */
-  readonly image?: string;
+  readonly image?: string | undefined;
   /** Called with the progress of a download of `image`. Cannot be dumped. */
-  readonly onPullProgress?: (progress: {
-    readonly image: string;
-    readonly status: string;
-    readonly layer?: string;
-    readonly current?: number;
-    readonly total?: number;
-  }) => void;
+  readonly onPullProgress?:
+    | ((progress: {
+        readonly image: string;
+        readonly status: string;
+        readonly layer?: string;
+        readonly current?: number;
+        readonly total?: number;
+      }) => void)
+    | undefined;
   /** The base of the built image; it needs Python. Default: `python:3.12-slim`. */
-  readonly baseImage?: string;
+  readonly baseImage?: string | undefined;
   /** Packages that pip installs into the built image, in pip's syntax: `["matplotlib", "pandas>=2"]`. */
-  readonly pipPackages?: readonly string[];
+  readonly pipPackages?: readonly string[] | undefined;
   /** Called with each line of output while an image is built. Cannot be dumped. */
-  readonly onProgress?: (line: string) => void;
+  readonly onProgress?: ((line: string) => void) | undefined;
   /** The container's name. Default: a unique one. */
-  readonly containerName?: string;
+  readonly containerName?: string | undefined;
   /** Remove the container when it ends. Default: true. */
-  readonly autoRemove?: boolean;
+  readonly autoRemove?: boolean | undefined;
   /** End the container with the last executor, and when this program ends, however that happens. Default: true. */
-  readonly stopContainer?: boolean;
+  readonly stopContainer?: boolean | undefined;
   /** Labels of the container, to find it by: `docker ps --filter label=tenant=42`. Default: Fenced's own. */
-  readonly labels?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Environment variables of the container. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** The port on 127.0.0.1 on which the server is reachable. Default: a free one. */
-  readonly exposePort?: number;
+  readonly exposePort?: number | undefined;
   /** The server's token. Default: a random one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** A directory of this host that the blocks work in; created if missing. Default: one in the container. */
-  readonly workDir?: string;
+  readonly workDir?: string | undefined;
   /** The daemon's path of the same directory, if it differs. Default: `workDir`. */
-  readonly bindDir?: string;
+  readonly bindDir?: string | undefined;
   /** Milliseconds that the server may take to start, not counting the image build. Default: 60,000. */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /**
    * No capabilities, no new privileges, limits on memory and processes, and no root: the image's own user, else the
    * owner of `workDir`, else nobody (65534). Default: true.
    */
-  readonly hardened?: boolean;
+  readonly hardened?: boolean | undefined;
   /** Memory limit in bytes, including swap; at least 6 MiB. Default: 1 GiB if hardened, else no limit. */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /** CPU limit; fractions are allowed (1.5). Default: no limit. */
-  readonly cpus?: number;
+  readonly cpus?: number | undefined;
   /** Maximum number of processes and threads. Default: 512 if hardened, else no limit. */
-  readonly pidsLimit?: number;
+  readonly pidsLimit?: number | undefined;
   /** `user`, `uid` or `uid:gid` in the container. Default: see `hardened`. */
-  readonly user?: string;
+  readonly user?: string | undefined;
   /**
    * Mount the root filesystem read-only; only `/workspace` and `/tmp` are writable. `/tmp` is then in memory, at most half of
    * `memoryBytes`. For images that work in `/workspace`, as the built one does. Default: false.
    */
-  readonly readOnlyRootFilesystem?: boolean;
+  readonly readOnlyRootFilesystem?: boolean | undefined;
   /**
    * What code may connect to. `"none"`: its own loopback; `"open"`: what the container's network reaches; `{ allow:
    * ["pypi.org:443"] }`: only these hosts, through a proxy in this process. Unless it is `"open"`, the container has no
@@ -76,17 +78,20 @@ export interface DockerJupyterServerOptions {
    * each report all of its refusals. Default: `{ allow: packageIndexes }` if the container is hardened,
    * `dockerNetwork` is not set and `stopContainer` is not false, otherwise `"open"`.
    */
-  readonly network?: NetworkPolicy;
+  readonly network?: NetworkPolicy | undefined;
   /**
    * The name of the daemon's network to put the container in, which must not be an internal one; implies
    * `network: "open"`. Default: the daemon's default bridge.
    */
-  readonly dockerNetwork?: string;
+  readonly dockerNetwork?: string | undefined;
   /**
    * The daemon, as in `DOCKER_HOST` (`"unix:///run/docker.sock"`), or with certificates. With an open
    * network it must be on this machine, because its ports are published there. Default: found automatically.
    */
-  readonly docker?: string | { readonly host: string; readonly certPath?: string; readonly tlsVerify?: boolean };
+  readonly docker?:
+    | string
+    | { readonly host: string; readonly certPath?: string; readonly tlsVerify?: boolean }
+    | undefined;
 }
 
 /** The schema of each option. */

@@ -25,20 +25,20 @@ export interface LocalJupyterServerOptions {
    * A Python with jupyter_server (1.x or 2.x) and ipykernel. Default: that of the active virtual environment, or the
    * first on the PATH that has both.
    */
-  readonly python?: string;
+  readonly python?: string | undefined;
   /** Milliseconds that the server may take to start. Default: 60,000. */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /**
    * Names of this process's environment variables that the kernels may see, besides what every program needs to run
    * (`PATH`, `HOME`, `LANG`, ...). Default: none, so that API keys stay out of code that a model wrote.
    */
-  readonly inheritEnv?: readonly string[];
+  readonly inheritEnv?: readonly string[] | undefined;
   /**
    * Memory limit of each kernel in bytes, at least 128 MiB; each process that a kernel starts may use as much again.
    * Beyond that, code gets a `MemoryError`. This is the system's limit on data (`RLIMIT_DATA`), which code that runs
    * as root can raise. Default: no limit.
    */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
 }
 
 /** A kernel needs this much before it runs any code. */

@@ -11,18 +11,18 @@ export interface ServerSettings {
    */
   readonly baseUrl: string;
   /** Its token; sent in the `Authorization` header only. Default: the one in `baseUrl`, if any. */
-  readonly token?: string;
+  readonly token?: string | undefined;
   /** The password of a server that has no token. Default: none. */
-  readonly password?: string;
+  readonly password?: string | undefined;
   /** More headers for every request and for the WebSocket; they override the token's. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Certificates, in PEM, of the authorities to trust instead of Node's. */
-  readonly ca?: string | readonly string[];
+  readonly ca?: string | readonly string[] | undefined;
   /**
    * Do not offer the WebSocket subprotocol `v1.kernel.websocket.jupyter.org`. Needed if a server accepts it although
    * the gateway behind it does not speak it. Default: false.
    */
-  readonly legacyWebSocket?: boolean;
+  readonly legacyWebSocket?: boolean | undefined;
 }
 
 /** Checks the settings. */

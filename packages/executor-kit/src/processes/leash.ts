@@ -12,13 +12,13 @@ export interface LeashOptions {
   /** Kills every process whose environment has this variable. Linux only. */
   readonly mark: { readonly name: string; readonly value: string };
   /** Ends all processes of this control group, and removes it; it need not exist yet. */
-  readonly controlGroup?: ControlGroup;
+  readonly controlGroup?: ControlGroup | undefined;
   /** Deletes these files and directories. Absolute paths. */
   readonly remove: readonly string[];
   /** Deletes all files and directories whose absolute paths start with one of these. */
-  readonly removePrefixes?: readonly string[];
+  readonly removePrefixes?: readonly string[] | undefined;
   /** Deletes this directory if the file `functionsPackageMarker` in it contains the value of `mark`. Absolute path. */
-  readonly removeOwned?: string;
+  readonly removeOwned?: string | undefined;
 }
 
 /**

@@ -24,17 +24,17 @@ export interface SupervisorStreams {
 /** Options of `connectSupervisor`; all are optional. */
 export interface ConnectOptions {
   /** Cancels the connection attempt. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Absolute path on this host of the socket that a supervisor with a `probe` creates. If the directory turns out to be
    * shared, the supervisor is contacted over the socket, and the streams only keep it alive. Default: none. Linux only.
    */
-  readonly socket?: string;
+  readonly socket?: string | undefined;
   /**
    * Called once, when the supervisor has ended or sent invalid data. Then call `supervisor.fail`, with a more specific
    * error if you have one. Default: `supervisor.fail(error)`.
    */
-  readonly onLost?: (error: Error) => void;
+  readonly onLost?: ((error: Error) => void) | undefined;
 }
 
 /** What is available where the supervisor runs. */

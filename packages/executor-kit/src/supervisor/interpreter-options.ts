@@ -11,7 +11,7 @@ export interface WarmOptions {
    * Python modules to import in advance: `["numpy", "pandas"]`. A module that fails to import is skipped; blocks that
    * import it get the error. Default: none.
    */
-  readonly preload?: readonly string[];
+  readonly preload?: readonly string[] | undefined;
 }
 
 const warmSettings: z.ZodType<WarmOptions> = optionsSchema({
@@ -32,7 +32,7 @@ export const warmOption: z.ZodType<false | WarmOptions> = z.union([z.literal(fal
  */
 export function warmPrograms(
   { found }: Pick<PlaceLanguages, "found">,
-  warm: WarmOptions,
+  { preload }: WarmOptions,
   env: Readonly<Record<string, string>>,
 ): WarmPrograms {
   const [python, ...words] = found.get("python")?.command ?? [];
@@ -40,7 +40,7 @@ export function warmPrograms(
   return {
     ...(python !== undefined && words.length === 0 && { python }),
     ...(node !== undefined && { node }),
-    ...warm,
+    ...(preload !== undefined && { preload }),
     env,
   };
 }

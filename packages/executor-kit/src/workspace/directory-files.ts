@@ -30,18 +30,18 @@ const batchSize = 64;
 /** Options of `DirectoryFiles`; all are optional. */
 export interface DirectoryFilesOptions {
   /** Returns true for the relative paths of the executor's own files, which are not listed. Default: no such files. */
-  readonly isHidden?: (relativePath: string) => boolean;
+  readonly isHidden?: ((relativePath: string) => boolean) | undefined;
   /** A unique name at the top of the workspace, which `isHidden` knows, for a file that is not complete yet. */
-  readonly newPart?: () => string;
+  readonly newPart?: (() => string) | undefined;
   /**
    * The owner of what is written, if code runs as a different user than this process, which must then be root. Default:
    * this process's user.
    */
-  readonly owner?: FileOwner;
+  readonly owner?: FileOwner | undefined;
   /** What `PinnedDirectory.identity` said of the directory; nothing else is accepted in its place. Default: anything is. */
-  readonly identity?: string;
+  readonly identity?: string | undefined;
   /** Limits on what is read into memory. Default: `fileLimits`. */
-  readonly limits?: FileLimits;
+  readonly limits?: FileLimits | undefined;
 }
 
 /** The files of a workspace that is a directory of this host. Symbolic links are not listed. */

@@ -19,11 +19,11 @@ const longestArrival = 16_777_216;
 /** How a connection is made and secured. */
 export interface SecureOptions {
   readonly agent: Agent;
-  readonly ca?: Buffer;
-  readonly cert?: Buffer | string;
-  readonly key?: Buffer | string;
-  readonly rejectUnauthorized?: boolean;
-  readonly servername?: string;
+  readonly ca?: Buffer | undefined;
+  readonly cert?: Buffer | string | undefined;
+  readonly key?: Buffer | string | undefined;
+  readonly rejectUnauthorized?: boolean | undefined;
+  readonly servername?: string | undefined;
 }
 
 /** Options of `openExecSocket`. */

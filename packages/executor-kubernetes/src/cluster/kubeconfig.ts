@@ -71,9 +71,9 @@ interface MergedConfig {
 /** Which cluster, and how to find it. */
 export interface ClusterChoice {
   /** A kubeconfig file. Default: those in `KUBECONFIG`, else `~/.kube/config`, else the account of the pod that this runs in. */
-  readonly kubeconfig?: string;
+  readonly kubeconfig?: string | undefined;
   /** A context in it. Default: its current one. */
-  readonly context?: string;
+  readonly context?: string | undefined;
 }
 
 /**

@@ -13,8 +13,8 @@ const conflicts = 20;
 
 /** How a pod is deleted. */
 export interface DeleteOptions {
-  readonly signal?: AbortSignal;
-  readonly gently?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly gently?: boolean | undefined;
 }
 
 /** Requests about the pods of one namespace. */

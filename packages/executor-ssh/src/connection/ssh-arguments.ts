@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { fixedOptions, type SshExecutorOptions } from "../ssh-executor-options.ts";
+import { fixedOptions, foregroundOptions, type SshExecutorOptions } from "../ssh-executor-options.ts";
 
 /** Defaults that `options` can override: a broken connection is noticed within seconds. */
 const defaults: readonly (readonly [string, string])[] = [
@@ -23,7 +24,12 @@ export interface SshCall {
 /** The arguments of `ssh`. */
 export function sshArguments(options: SshExecutorOptions, { role, control, log, command }: SshCall): string[] {
   const { host, user, port, identityFile, configFile } = options;
-  const own = new Map([...fixedOptions, ["ControlPath", control], ["ControlMaster", role === "master" ? "yes" : "no"]]);
+  const own = new Map([
+    ...fixedOptions,
+    ...(knowsForeground() ? foregroundOptions : []),
+    ["ControlPath", control],
+    ["ControlMaster", role === "master" ? "yes" : "no"],
+  ]);
   const settings = [...own, ...Object.entries(options.options ?? {}), ...defaults];
   return [
     ...(configFile === undefined ? [] : ["-F", path.resolve(configFile)]),
@@ -37,4 +43,17 @@ export function sshArguments(options: SshExecutorOptions, { role, control, log, 
     host,
     command,
   ];
+}
+
+let foreground: boolean | undefined;
+
+/** Older versions reject the options, but no configuration that they accept has them. */
+function knowsForeground(): boolean {
+  foreground ??= isRecent(spawnSync("ssh", ["-V"], { encoding: "utf8", timeout: 10_000 }).stderr);
+  return foreground;
+}
+
+function isRecent(version: string | null): boolean {
+  const [, major = 0, minor = 0] = (/OpenSSH_(?:for_Windows_)?(\d+)\.(\d+)/.exec(version ?? "") ?? []).map(Number);
+  return major > 8 || (major === 8 && minor >= 7);
 }

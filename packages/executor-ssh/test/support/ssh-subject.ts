@@ -1,7 +1,7 @@
 import path from "node:path";
 import { type CodeExecutor, loadComponent } from "@fenced/core";
 import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
-import type { CommonExecutorOptions, ExecutorSubject } from "@fenced/executor-testkit";
+import type { ExecutorSubject } from "@fenced/executor-testkit";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { host } from "@fenced/test-support/ssh-server";
 import type { SshExecutorOptions } from "../../src/index.ts";
@@ -20,8 +20,7 @@ const configFile = server?.configFile ?? "";
 export async function sshSubject(
   name: string,
   settings: Partial<SshExecutorOptions> = {},
-  create: (options: SshExecutorOptions & CommonExecutorOptions) => CodeExecutor = (options) =>
-    new SshCommandLineCodeExecutor(options),
+  create: (options: SshExecutorOptions) => CodeExecutor = (options) => new SshCommandLineCodeExecutor(options),
 ): Promise<ExecutorSubject> {
   return {
     name,

@@ -40,7 +40,7 @@ export type Engine = "Python" | "JavaScript";
 export interface InterpreterOptions {
   readonly engine: Engine;
   /** What a Python interpreter has loaded when it starts. Default: what runs blocks. */
-  readonly programs?: PythonPrograms;
+  readonly programs?: PythonPrograms | undefined;
   readonly memoryBytes: number;
   /** The name of the functions' module. */
   readonly functionsModule: string;
@@ -59,7 +59,7 @@ export interface InterpreterOptions {
   /** Descriptor of the file with its packages. */
   readonly packages: number | undefined;
   /** Whether its code can install packages. */
-  readonly installs?: boolean;
+  readonly installs?: boolean | undefined;
   /** Called when it ends while no block is running. */
   readonly onLost: () => void;
 }

@@ -26,7 +26,7 @@ export interface ProcessOptions {
   /** Whether the process is inside an OS sandbox as well. */
   readonly sandboxed: boolean;
   /** A variable that identifies the process if this program dies first. */
-  readonly mark?: { readonly name: string; readonly value: string };
+  readonly mark?: { readonly name: string; readonly value: string } | undefined;
 }
 
 /** A started process, and the stream to it. */

@@ -11,21 +11,21 @@ export type ExecutorName = (typeof executorNames)[number];
 
 /** Parsed command-line options. */
 export interface CliOptions {
-  readonly executor?: ExecutorName;
-  readonly component?: string;
-  readonly config?: string;
-  readonly image?: string;
-  readonly workDir?: string;
-  readonly timeoutMs?: number;
+  readonly executor?: ExecutorName | undefined;
+  readonly component?: string | undefined;
+  readonly config?: string | undefined;
+  readonly image?: string | undefined;
+  readonly workDir?: string | undefined;
+  readonly timeoutMs?: number | undefined;
   readonly allowPackage: readonly string[];
   readonly http: boolean;
   readonly port: number;
   readonly host: string;
   readonly allowHost: readonly string[];
-  readonly token?: string;
+  readonly token?: string | undefined;
   readonly maxSessions: number;
   readonly sessionIdleMs: number;
-  readonly pool?: number;
+  readonly pool?: number | undefined;
   readonly maxOutput: number;
   readonly connect: readonly McpTarget[];
   readonly approve: ApprovedCalls;

@@ -35,47 +35,47 @@ export interface McpHandlerOptions<User> extends McpServerOptions {
    * `maxSessionsPerUser` counts. Needed if the results contain something that changes, such as a token's expiry.
    * Default: deep equality.
    */
-  readonly sameUser?: (owner: User, other: User) => boolean;
+  readonly sameUser?: ((owner: User, other: User) => boolean) | undefined;
   /**
    * Time limit for `createExecutor` in milliseconds; an executor that arrives later is stopped. `Infinity`: no limit.
    * Default: 60,000.
    */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /**
    * Host names of your service, without port, that clients may use besides `localhost`, `127.0.0.1` and `[::1]`.
    * Requests to other hosts, and from web pages of other hosts, are refused, which prevents DNS rebinding. Default:
    * none.
    */
-  readonly allowedHosts?: readonly string[];
+  readonly allowedHosts?: readonly string[] | undefined;
   /**
    * Origins of other hosts whose web pages may send requests, such as `https://app.example`. Their browsers' preflight
    * requests are answered, without `authenticate`. Default: none.
    */
-  readonly allowedOrigins?: readonly string[];
+  readonly allowedOrigins?: readonly string[] | undefined;
   /**
    * Maximum number of sessions. At the limit, a new session replaces an idle one without an open stream, the longest
    * idle first: of users who have more sessions, otherwise the user's own. A user without a session may replace any. If
    * all are in use, the response is 503. Default: 8.
    */
-  readonly maxSessions?: number;
+  readonly maxSessions?: number | undefined;
   /**
    * Maximum number of sessions per user, so that one user cannot take all of them. At the limit, a new session replaces
    * the user's session that has been idle longest and has no open stream; if all are in use, the response is 429.
    * Default: `maxSessions`.
    */
-  readonly maxSessionsPerUser?: number;
+  readonly maxSessionsPerUser?: number | undefined;
   /**
    * Maximum bytes of a request's body; larger ones get status 413. The bodies of all open requests of a user may have
    * four times as many in total; further ones get 429. Default: 10,485,760.
    */
-  readonly maxRequestBytes?: number;
+  readonly maxRequestBytes?: number | undefined;
   /** Milliseconds without a request and without an open stream after which a session ends. Default: 1,800,000. */
-  readonly sessionIdleMs?: number;
+  readonly sessionIdleMs?: number | undefined;
   /**
    * Receives errors that clients do not see in full: an executor could not be created or stopped, or `authenticate`
    * threw. Default: a process warning.
    */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 const originOption = z

@@ -2,8 +2,8 @@ import type { Refusal } from "./refuse.ts";
 
 /** Which hosts and pages may send requests. */
 export interface GuardOptions {
-  readonly allowedHosts?: readonly string[];
-  readonly allowedOrigins?: readonly string[];
+  readonly allowedHosts?: readonly string[] | undefined;
+  readonly allowedOrigins?: readonly string[] | undefined;
 }
 
 /** Checks host and origin of each request, which stops DNS rebinding and pages of other sites. */

@@ -19,14 +19,14 @@ export interface McpHttpServerOptions extends McpSessionsOptions {
   /** Creates the executor of one session. The server owns it and stops it when the session ends. */
   readonly createExecutor: (start: Omit<McpSessionStart<unknown>, "user">) => CodeExecutor | Promise<CodeExecutor>;
   /** The port to listen on; 0 picks a free one. Default: 0. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /**
    * The address to listen on, which is also allowed as a host name. Default: `127.0.0.1`, which only programs on this
    * machine can reach.
    */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** The token that clients send as `Authorization: Bearer ...`: at least 16 visible ASCII characters. Default: a random one. */
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 /** Checks the options. */

@@ -5,7 +5,7 @@ export interface WatchOptions {
   /** Called once when the body was sent or cancelled, or the client has gone. */
   readonly onOver: () => void;
   /** Milliseconds after which a stream of events that is silent gets a comment. Default: never. */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
 }
 
 /**

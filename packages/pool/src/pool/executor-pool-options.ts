@@ -2,6 +2,7 @@ import type { CodeExecutor } from "@fenced/core";
 import {
   callbackOption,
   checkOptions,
+  type GivenOptions,
   optionsSchema,
   signalOption,
   timeLimitOption,
@@ -27,40 +28,40 @@ export interface ExecutorPoolOptions {
   /** Creates a new executor. The pool starts it, owns it and disposes of it. */
   readonly create: (context: PoolExecutorContext) => CodeExecutor | Promise<CodeExecutor>;
   /** Number of started executors to keep ready for the next callers, as far as `max` allows. Default: 1. */
-  readonly min?: number;
+  readonly min?: number | undefined;
   /**
    * Maximum number of executors, including those in use, starting or stopping. Default: 8, or `min` if that is more.
    */
-  readonly max?: number;
+  readonly max?: number | undefined;
   /** Idle time in milliseconds after which executors beyond `min` are ended. `Infinity`: never. Default: 600,000. */
-  readonly idleTimeoutMs?: number;
+  readonly idleTimeoutMs?: number | undefined;
   /**
    * Number of leases before an executor is replaced by a new one. If more than 1, the pool restarts the executor
    * between two leases, deletes the files that `files.list()` returns, and runs `warmUp` again; anything else that code
    * left behind stays for the next caller. Default: 1, so callers never share an executor.
    */
-  readonly maxUses?: number;
+  readonly maxUses?: number | undefined;
   /** Maximum number of callers that wait while all executors are in use; one more is refused. Default: 100. */
-  readonly maxWaiting?: number;
+  readonly maxWaiting?: number | undefined;
   /** Prepares a started executor for its first caller: imports, packages, files. */
-  readonly warmUp?: (executor: CodeExecutor, signal: AbortSignal) => Promise<void>;
+  readonly warmUp?: ((executor: CodeExecutor, signal: AbortSignal) => Promise<void>) | undefined;
   /**
    * Time limit for `create`, the start and `warmUp` together in milliseconds. `Infinity`: no limit. Default: 120,000.
    */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /** How long to wait for an executor to stop, in milliseconds. `Infinity`: no limit. Default: 60,000. */
-  readonly stopTimeoutMs?: number;
+  readonly stopTimeoutMs?: number | undefined;
   /** Milliseconds after which an unreleased lease ends automatically. `Infinity`: never. Default: `Infinity`. */
-  readonly maxLeaseMs?: number;
+  readonly maxLeaseMs?: number | undefined;
   /** Interval between checks of the idle executors in milliseconds. `Infinity`: no checks. Default: 30,000. */
-  readonly checkIntervalMs?: number;
+  readonly checkIntervalMs?: number | undefined;
   /** Identifies this pool in telemetry. Default: `default`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Receives errors that no caller waits for: an executor that did not start in the background, or could not be
    * stopped; a forgotten lease. Default: a process warning.
    */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 const poolOptions: z.ZodType<ExecutorPoolOptions> = optionsSchema({
@@ -86,7 +87,7 @@ const poolOptions: z.ZodType<ExecutorPoolOptions> = optionsSchema({
 /** Options of `acquire()` and `start()`. */
 export interface AcquireOptions {
   /** Cancels the wait. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Checks these options. */
@@ -95,7 +96,8 @@ export const acquireOptions: z.ZodType<AcquireOptions> = optionsSchema({
 } satisfies OptionSchemas<AcquireOptions>);
 
 /** The options with their defaults filled in. */
-export type PoolSettings = Required<Omit<ExecutorPoolOptions, "warmUp">> & Pick<ExecutorPoolOptions, "warmUp">;
+export type PoolSettings = Required<GivenOptions<Omit<ExecutorPoolOptions, "warmUp">>> &
+  GivenOptions<Pick<ExecutorPoolOptions, "warmUp">>;
 
 /** Validates the options and fills in the defaults. */
 export function poolSettings(options: ExecutorPoolOptions): PoolSettings {

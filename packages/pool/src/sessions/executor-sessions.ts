@@ -4,6 +4,7 @@ import {
   type CodeResult,
   type ExecuteOptions,
   type ExecutionEvent,
+  InvalidInputError,
   QuotaExceededError,
   type WorkspaceFiles,
 } from "@fenced/core";
@@ -72,6 +73,7 @@ export class ExecutorSessions implements AsyncDisposable {
    * @throws as `CodeExecutor.executeCodeBlocks` does.
    */
   async run(key: string, blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
+    assertKey(key, "run");
     const { session, executor, release } = await this.#lease(key, options.signal);
     try {
       const result = await executor.executeCodeBlocks(blocks, options);
@@ -95,6 +97,7 @@ export class ExecutorSessions implements AsyncDisposable {
     blocks: readonly CodeBlock[],
     options: ExecuteOptions = {},
   ): AsyncIterableIterator<ExecutionEvent, void, void> {
+    assertKey(key, "runStream");
     this.#checkRoom(key);
     this.#sessions.get(key)?.turns.checkRoom();
     return leavableStream((left) =>
@@ -107,6 +110,7 @@ export class ExecutorSessions implements AsyncDisposable {
    * calls reject with `ExecutorStoppedError`: a late upload does not start a new session.
    */
   files(key: string): WorkspaceFiles {
+    assertKey(key, "files");
     return new HeldFiles(() => this.#session(key, undefined));
   }
 
@@ -116,6 +120,7 @@ export class ExecutorSessions implements AsyncDisposable {
    * `capabilities` throws before. Agents, tools and servers start it, and then ask.
    */
   executor(key: string): CodeExecutor {
+    assertKey(key, "executor");
     const current = (): CodeExecutor | undefined => this.#sessions.get(key)?.current;
     return new ForwardingExecutor({
       run: (...call) => this.run(key, ...call),
@@ -289,4 +294,12 @@ export class ExecutorSessions implements AsyncDisposable {
     if (this.#options.onError) this.#options.onError(error);
     else process.emitWarning(error instanceof Error ? error : String(error));
   }
+}
+
+/** Callers without types forget the key, or pass a number. */
+function assertKey(key: unknown, method: string): void {
+  if (typeof key === "string") return;
+  throw new InvalidInputError(`sessions.${method}: the key is ${key === undefined ? "missing" : `not a string`}`, {
+    remedy: `Pass the name of the user, chat or tenant first, such as \`sessions.${method}("user-7", …)\`.`,
+  });
 }

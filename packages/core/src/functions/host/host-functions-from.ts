@@ -29,12 +29,12 @@ const fromArguments = optionsSchema({
 /** How tools become host functions. */
 export interface HostFunctionsFromOptions {
   /** Decides about each call of each tool, like `approve` of `hostFunction`. Default: none. */
-  readonly approve?: ApproveHostCall;
+  readonly approve?: ApproveHostCall | undefined;
   /**
    * More options for the tools' `execute` and `needsApproval`, besides the call's id and signal: the messages and the
    * context of the request that the code belongs to. Default: no messages.
    */
-  readonly callOptions?: object;
+  readonly callOptions?: object | undefined;
 }
 
 /**

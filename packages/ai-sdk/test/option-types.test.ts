@@ -1,0 +1,7 @@
+import type { CodeExecutionToolOptions } from "@fenced/ai-sdk";
+import type { RefusingUndefined } from "@fenced/test-support/refusing-undefined";
+import { expectTypeOf, test } from "vitest";
+
+test("every option can be undefined, also with exactOptionalPropertyTypes", () => {
+  expectTypeOf<RefusingUndefined<CodeExecutionToolOptions>>().toBeNever();
+});

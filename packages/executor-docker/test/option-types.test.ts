@@ -1,0 +1,7 @@
+import type { DockerExecutorOptions } from "@fenced/executor-docker";
+import type { RefusingUndefined } from "@fenced/test-support/refusing-undefined";
+import { expectTypeOf, test } from "vitest";
+
+test("every option can be undefined, also with exactOptionalPropertyTypes", () => {
+  expectTypeOf<RefusingUndefined<DockerExecutorOptions>>().toBeNever();
+});

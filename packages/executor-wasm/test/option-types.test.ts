@@ -1,0 +1,7 @@
+import type { WasmExecutorOptions } from "@fenced/executor-wasm";
+import type { RefusingUndefined } from "@fenced/test-support/refusing-undefined";
+import { expectTypeOf, test } from "vitest";
+
+test("every option can be undefined, also with exactOptionalPropertyTypes", () => {
+  expectTypeOf<RefusingUndefined<WasmExecutorOptions>>().toBeNever();
+});
