@@ -99,10 +99,14 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
     it("does not see the agent, forwardings or variables that the user's configuration would pass on", async () => {
       await using open = await SshServer.start("AcceptEnv *");
       const configFile = await open.configWith(
+        "IgnoreUnknown StdinNull,SessionType,ForkAfterAuthentication",
         "Host *",
         "  ForwardAgent yes",
         "  SendEnv LC_SECRET",
         "  SetEnv MINE=x",
+        "  StdinNull yes",
+        "  SessionType none",
+        "  ForkAfterAuthentication yes",
         "  RemoteCommand false",
       );
       process.env["LC_SECRET"] = "secret";

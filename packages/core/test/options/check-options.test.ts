@@ -92,6 +92,7 @@ describe("checkOptions", () => {
     [{ workDir: 5, timeoutMs: 0 }, '"timeoutMs" must be a positive number'],
     ["python", "Place: the options are a string. They must be an object."],
     [null, "Place: the options are null. They must be an object."],
+    [[1, 2], "Place: the options are an array. They must be an object, such as { network: … }."],
   ])("says what is wrong with %j and what it must be", (options, message) => {
     expect(refusal(options)).toContain(message);
   });
