@@ -9,6 +9,7 @@ import {
   type BlockRun,
   type FunctionPlaces,
 } from "@fenced/executor-kit";
+import { DisplayBoard } from "@fenced/executor-kit/displays";
 import type { ACAExecutorOptions } from "./aca-executor-options.ts";
 import { AcaFileAccess, type CallSession } from "./files/aca-file-access.ts";
 import { checkPackages } from "./functions/check-packages.ts";
@@ -39,15 +40,17 @@ export interface AcaSessionSettings extends PoolSettings, Pick<ACAExecutorOption
 export class AcaSession implements BackendSession {
   readonly #settings: AcaSessionSettings;
   readonly #pool: OpenPool;
+  readonly #displays: DisplayBoard;
 
-  private constructor(settings: AcaSessionSettings) {
+  private constructor(settings: AcaSessionSettings, displays: DisplayBoard) {
     this.#settings = settings;
+    this.#displays = displays;
     this.#pool = new OpenPool(settings);
   }
 
   /** @throws BackendUnavailableError if the pool cannot be reached or refuses the session. */
   static async open(settings: AcaSessionSettings, signal: AbortSignal): Promise<AcaSession> {
-    const session = new AcaSession(settings);
+    const session = new AcaSession(settings, await DisplayBoard.open(settings.outputDir, undefined));
     try {
       await explained(session.#pool.connect(signal));
       session.#pool.place.onLost = settings.onLost;
@@ -108,12 +111,12 @@ export class AcaSession implements BackendSession {
       if (block.filename !== undefined) await this.#filesUntil(block.signal).write(block.filename, block.code);
     };
     await writeFile();
-    const { maxOutputBytes, showsResult, outputDir, setUpFunctions } = this.#settings;
+    const { maxOutputBytes, showsResult, setUpFunctions } = this.#settings;
     const Run = this.#pool.transport === "pump" ? PumpRun : RequestRun;
     const remote = new Run(block, this.#pool, {
       maxOutputBytes,
       showsResult,
-      pictures: async () => outputDir ?? (await this.#pool.scratch.path()),
+      displays: this.#displays.forBlock(),
       writeFile,
       setUpFunctions,
     });
@@ -131,8 +134,12 @@ export class AcaSession implements BackendSession {
     place.lossUnreported = false;
   }
 
-  close(): Promise<void> {
-    return explained(this.#pool.close(this.#settings.keepSession));
+  async close(): Promise<void> {
+    try {
+      await explained(this.#pool.close(this.#settings.keepSession));
+    } finally {
+      await this.#displays.close();
+    }
   }
 
   /** @param signal - ends file operations. */

@@ -5,10 +5,8 @@ import { OutcomeUnknownError } from "./api/session-api.ts";
 import { isSessionGone } from "./http/service-error.ts";
 import { BlockFrames, type Printed } from "./pump/block-frames.ts";
 import { type BlockStart, type PumpLine, PumpLostError } from "./pump/pump-line.ts";
-import { callPump } from "./pump/pump-programs.ts";
 import { mostOutput, SessionRun } from "./session-run.ts";
 import type { RemoteSession, SessionState } from "./session/remote-session.ts";
-import { displayOf } from "./session/result-display.ts";
 
 /** Milliseconds that a step waits for something to report, and so the longest time that an abort is delayed. */
 const stepMs = 1000;
@@ -60,7 +58,8 @@ export class PumpRun extends SessionRun {
       yield* this.#follow(line);
       if (this.run.signal.aborted) return yield* this.#stop(session, line);
       this.endedAt = performance.now();
-      return yield* this.#show(session);
+      yield* this.conditions.displays.end();
+      return this.report({ exitCode: this.#frames.end?.exit ?? 1 });
     } catch (error) {
       if (this.endedAt !== undefined || this.run.signal.aborted) throw error;
       if (!(error instanceof PumpLostError)) throw asBroken(error);
@@ -96,6 +95,7 @@ export class PumpRun extends SessionRun {
     return {
       number: this.#frames.number,
       code,
+      quiet: !this.conditions.showsResult,
       env: { ...blockEnvironment, ...env, ...variables },
       functions,
       modules: { root: python, directory, names },
@@ -157,18 +157,6 @@ export class PumpRun extends SessionRun {
     return yield* this.giveUp(session);
   }
 
-  async *#show(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const { exit = 1, shows = false } = this.#frames.end ?? {};
-    if (!shows) return this.report({ exitCode: exit });
-    const { timeoutMs, signal } = this.run;
-    const code = callPump("value", lineOf(session).place.secret);
-    const order = { code, timeoutMs, maxOutput: this.maxOutput, repeatable: true, signal };
-    const answer = await session.api.execute(order);
-    for (const type of ["stdout", "stderr"] as const) if (answer[type] !== "") yield { type, data: answer[type] };
-    yield* this.showValue(answer, answer.stdout === "" ? this.#frames.startsLine : answer.stdout.endsWith("\n"));
-    return this.report({ exitCode: answer.succeeded ? exit : 1 });
-  }
-
   /** The pump ended before the block: output until then may be in the scribe's journal. */
   async *#died(
     session: RemoteSession,
@@ -197,13 +185,21 @@ export class PumpRun extends SessionRun {
   }
 
   async #events(printed: readonly Printed[]): Promise<BlockEvent[]> {
+    const { displays } = this.conditions;
     const events: BlockEvent[] = [];
     for (const each of printed) {
-      if ("type" in each) events.push(each);
-      else events.push(await displayOf(each.bundle, this.conditions.pictures));
+      if ("type" in each) events.push(...displays.cleared([each]));
+      else events.push(...onOwnLine(await displays.take(each.message), each.startsLine));
     }
     return events;
   }
+}
+
+/** What is printed of a display begins a line. */
+function onOwnLine(events: BlockEvent[], startsLine: boolean): BlockEvent[] {
+  return startsLine || !events.some(({ type }) => type === "stdout")
+    ? events
+    : [{ type: "stdout", data: "\n" }, ...events];
 }
 
 function lineOf({ line }: RemoteSession): PumpLine {

@@ -6,6 +6,7 @@ import { arrangeOutput } from "./session/arrange-output.ts";
 import { openLate } from "./session/open-late.ts";
 import { readLog } from "./session/output-log.ts";
 import type { RemoteSession, SessionState } from "./session/remote-session.ts";
+import { readValue } from "./session/result-display.ts";
 
 /** One block as one execution of the service, whose answer contains all output. */
 export class RequestRun extends SessionRun {
@@ -38,6 +39,14 @@ export class RequestRun extends SessionRun {
     return answer;
   }
 
+  /** The value of the last expression: its pictures, or its text on its own line. */
+  async *#showValue({ result }: ExecutionAnswer, startsLine: boolean): AsyncGenerator<BlockEvent, void, void> {
+    const { displays, showsResult } = this.conditions;
+    const { pictures, text } = readValue(result);
+    for (const data of pictures) yield* await displays.events({ data, isUpdate: false, isQuiet: !showsResult });
+    if (text !== undefined && showsResult) yield { type: "stdout", data: `${startsLine ? "" : "\n"}${text}\n` };
+  }
+
   async *#show(answer: ExecutionAnswer, { api }: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const { logName, language } = this.pool;
     const { stdout, stderr, error, succeeded } = answer;
@@ -47,7 +56,7 @@ export class RequestRun extends SessionRun {
       maxOutput: this.maxOutput,
       openLog: language.hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.run.signal) : undefined,
     });
-    yield* this.showValue(answer, stdout === "" || stdout.endsWith("\n"));
+    yield* this.#showValue(answer, stdout === "" || stdout.endsWith("\n"));
     const message = error?.message ?? "";
     if (!succeeded && !stderr.includes(message)) yield { type: "stderr", data: `${message}\n` };
     return this.report({ exitCode: exitCodeOf(answer), truncated });

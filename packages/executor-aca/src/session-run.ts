@@ -1,18 +1,18 @@
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
 import { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
-import { OutcomeUnknownError, type ExecutionAnswer } from "./api/session-api.ts";
+import type { BlockDisplays } from "@fenced/executor-kit/displays";
+import { OutcomeUnknownError } from "./api/session-api.ts";
 import { ServiceError } from "./http/service-error.ts";
 import type { OpenPool } from "./open-pool.ts";
 import type { RemoteSession, SessionState } from "./session/remote-session.ts";
-import { readValue } from "./session/result-display.ts";
 
 /** What a run needs from its executor. */
 export interface RunConditions {
   readonly maxOutputBytes: number;
   /** Whether the value of the last expression is printed. */
   readonly showsResult: boolean;
-  /** Where pictures are saved. */
-  readonly pictures: () => Promise<string>;
+  /** What the block displays. */
+  readonly displays: BlockDisplays;
   /** Writes the block's file into the session, if it has one. */
   readonly writeFile: () => Promise<void>;
   readonly setUpFunctions: () => Promise<void>;
@@ -108,14 +108,6 @@ export abstract class SessionRun {
     if (state === "bare") await place.repair(lost, this.run.signal);
     else await place.renew(lost, this.run.signal);
     await this.conditions.writeFile();
-  }
-
-  /** The value of the last expression: its pictures, and its text on its own line. */
-  protected async *showValue({ result }: ExecutionAnswer, startsLine: boolean): AsyncGenerator<BlockEvent, void, void> {
-    const { displays, text } = await readValue(result, this.conditions.pictures);
-    for (const display of displays) yield { type: "display", display };
-    if (text === undefined || !this.conditions.showsResult) return;
-    yield { type: "stdout", data: `${startsLine ? "" : "\n"}${text}\n` };
   }
 
   /** The outcome of a block whose result reports a lost state. */

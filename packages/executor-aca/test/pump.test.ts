@@ -301,8 +301,8 @@ time.sleep(1.5)
 plt.title(str(len(plt.get_fignums())))
 print(plt.get_fignums())`;
     const result = await run(executor, code);
-    expect(result).toMatchObject({ exitCode: 0, stdout: "drawn\n[1]\n" });
-    expect(result.displays.map(({ data }) => Object.keys(data))).toEqual([["image/png"]]);
+    expect(result).toMatchObject({ exitCode: 0, stdout: "drawn\n[1]\n<Figure size 640x480 with 1 Axes>\n" });
+    expect(result.displays.map(({ data }) => Object.keys(data))).toEqual([["image/png", "text/plain"]]);
     expect((await run(executor, "print(plt.get_fignums())")).output).toBe("[]\n");
   });
 });

@@ -177,7 +177,7 @@ describe("output", needs("python3"), () => {
       expect(dirname(file)).toBe(directory);
       expect(await readFile(file, "utf8")).toBe("png bytes");
       expect(result.displays[0]?.data["image/png"]).toEqual(new Uint8Array(Buffer.from("png bytes")));
-      expect(result.output).toBe("");
+      expect(result.output).toBe("[PNG image]\n");
     } finally {
       await rm(directory, { recursive: true });
     }

@@ -5,6 +5,7 @@ import type { RuntimeFacts } from "../runtime-facts.ts";
 import { ServiceFailure } from "../service-failure.ts";
 import type { SessionPool } from "../sessions/session-pool.ts";
 import type { PoolType } from "../sessions/session-process.ts";
+import { jsonOf } from "./json-text.ts";
 
 /** The emulated pool: its sessions, and how it behaves. */
 export interface EmulatedPool {
@@ -99,7 +100,7 @@ export async function sendAnswer(response: ServerResponse, answer: Answer): Prom
     await sendFile(response, answer.file, answer);
     return;
   }
-  const body = answer.body === undefined ? "" : JSON.stringify(answer.body);
+  const body = answer.body === undefined ? "" : jsonOf(answer.body);
   response.writeHead(answer.status, {
     ...answer.headers,
     ...(body === "" ? {} : { "content-type": "application/json; charset=utf-8" }),

@@ -3,6 +3,7 @@ import type { FileResource } from "../files/session-directory.ts";
 import type { Execution } from "../sessions/session.ts";
 import { readJsonObject, unknownOperation, type Answer, type ApiRequest, type EmulatedPool } from "./api-request.ts";
 import { readExecution } from "./execution-request.ts";
+import { JsonText } from "./json-text.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
 /** The API versions in which requests have the current shape. */
@@ -58,7 +59,7 @@ function executionAnswer({ identifier, endpoint, query }: ApiRequest, execution:
         result: {
           stdout: report.stdout,
           stderr: report.stderr,
-          executionResult: report.result ?? null,
+          executionResult: report.result === undefined ? null : new JsonText(report.result),
           executionTimeInMilliseconds: execution.milliseconds,
         },
       }),

@@ -2,6 +2,7 @@ import type { FileResource } from "../files/session-directory.ts";
 import { ServiceFailure } from "../service-failure.ts";
 import { readJsonObject, unknownOperation, type Answer, type ApiRequest, type EmulatedPool } from "./api-request.ts";
 import { readOlderExecution } from "./execution-request.ts";
+import { JsonText } from "./json-text.ts";
 import { receiveUpload } from "./receive-upload.ts";
 
 /** The API version in which requests have the older shape. */
@@ -44,7 +45,7 @@ async function execute(pool: EmulatedPool, request: ApiRequest): Promise<Answer>
         status: execution.status === "Succeeded" ? "Success" : "Failure",
         stdout: report?.stdout ?? "",
         stderr: report?.stderr ?? "",
-        result: report?.result ?? "",
+        result: report?.result === undefined || report.result === "null" ? "" : new JsonText(report.result),
         executionTimeInMilliseconds: execution.milliseconds,
       },
     },

@@ -86,7 +86,8 @@ createInterface({ input: createReadStream("", { fd: 3 }) })
     queue = queue.then(async () => {
       /** @type {{ code: string }} */
       const { code } = JSON.parse(line);
-      writeSync(4, `${JSON.stringify(await run(code))}\n`);
+      const report = await run(code);
+      writeSync(4, `${JSON.stringify({ ...report, result: JSON.stringify(report.result ?? null) })}\n`);
     });
   })
   .on("close", () => process.exit(0));

@@ -29,6 +29,7 @@ class Cells:
         self.shell = magics.Shell(self.module)
         self.shell.run = self.evaluate
         self.shell.display_pub = Publisher(self)
+        self.shell.display_formatter = Formatter()
         self.shell.events.callbacks["post_execute"].append(self.flush_figures)
         self.module.__dict__["get_ipython"] = lambda: self.shell
         self.count = 0
@@ -93,7 +94,7 @@ class Cells:
 
             buffer = io.BytesIO()
             plots.figure(number).savefig(buffer, format="png", bbox_inches="tight")
-            self.shown.append(buffer.getvalue())
+            self.shell.display_pub.publish({"image/png": buffer.getvalue(), "text/plain": repr(plots.figure(number))})
         if plots:
             plots.close("all")
 
@@ -111,10 +112,52 @@ class Publisher:
         self.cells = cells
 
     def publish(self, data, metadata=None, **_options):
-        if "image/png" in data:
-            self.cells.shown.append(data["image/png"])
+        picture = data.get("image/png")
+        if picture is not None:
+            self.cells.shown.append(base64.b64decode(picture) if isinstance(picture, str) else picture)
         else:
             print(data.get("text/plain", ""))
+
+    def clear_output(self, wait=False):
+        pass
+
+
+METHODS = {
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "text/latex": "_repr_latex_",
+    "application/json": "_repr_json_",
+}
+
+
+class Formatter:
+    """Formats values by IPython's rules."""
+
+    def format(self, value, include=None, exclude=None):
+        shows_itself = method_of(value, "_ipython_display_")
+        if shows_itself:
+            shows_itself()
+            return {}, {}
+        data = {"text/plain": printed(value)}
+        whole = method_of(value, "_repr_mimebundle_")
+        found = whole() if whole else None
+        if found is not None:
+            data.update(found[0] if isinstance(found, tuple) else found)
+            return data, {}
+        for kind, name in METHODS.items():
+            method = method_of(value, name)
+            content = method() if method else None
+            if content is not None:
+                data[kind] = content[0] if isinstance(content, tuple) else content
+        return data, {}
+
+
+def method_of(value, name):
+    method = None if isinstance(value, type) else getattr(value, name, None)
+    return method if callable(method) else None
 
 
 def own_part(trace):
@@ -139,11 +182,11 @@ def printed(value):
 def offer_display(cells):
     """Shows what code passes to IPython's display, as the service's kernels do; provides a substitute if IPython is missing."""
 
-    def display(*values, **_options):
+    def display(*values, raw=False, display_id=None, update=False, **_options):
         for value in values:
-            picture = cells.image(value)
-            data = {"text/plain": repr(value)}
-            cells.shell.display_pub.publish(data if picture is None else {**data, "image/png": picture})
+            data = value if raw else cells.shell.display_formatter.format(value)[0]
+            if data:
+                cells.shell.display_pub.publish(data, transient={"display_id": display_id}, update=update)
 
     try:
         import IPython.core.display_functions
@@ -162,7 +205,22 @@ def offer_display(cells):
         def _repr_png_(self):
             return self.data if self.format == "png" else None
 
+    def kind(name, method):
+        def start(self, data=None, **_options):
+            self.data = data
+
+        members = {"__init__": start, method: lambda self: self.data, "__module__": "IPython.display"}
+        setattr(module, name, type(name, (), members))
+
     package, module = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    for name, method in (
+        ("HTML", "html"),
+        ("Markdown", "markdown"),
+        ("Latex", "latex"),
+        ("SVG", "svg"),
+        ("JSON", "json"),
+    ):
+        kind(name, "_repr_%s_" % method)
     module.Image, module.display, package.display = Image, display, module
     package.get_ipython = lambda: cells.shell
     sys.modules["IPython"], sys.modules["IPython.display"] = package, module
@@ -183,6 +241,8 @@ def work(tasks, replies, magics):
             if not line:
                 os._exit(0)
             reply = cells.run(json.loads(line)["code"])
+            # As text, because not everybody on the way keeps the digits of numbers.
+            reply["result"] = json.dumps(reply.get("result"))
             sys.stdout.flush()
             sys.stderr.flush()
         except KeyboardInterrupt:

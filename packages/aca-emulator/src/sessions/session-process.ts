@@ -26,7 +26,8 @@ export interface RunReport {
   readonly status: string;
   readonly stdout: string;
   readonly stderr: string;
-  readonly result?: unknown;
+  /** The value of the last expression, as JSON; absent if the code did not run. */
+  readonly result?: string;
   readonly error?: { readonly code: string; readonly message: string };
 }
 

@@ -1,6 +1,7 @@
 import { BackendUnavailableError, parseJson as parseJsonText, sanitizeTerminalText } from "@fenced/core";
 import type { Dispatcher } from "undici";
 import { z } from "zod";
+import { markNumbers } from "./exact-numbers.ts";
 import { ConnectionError, ServiceError } from "./service-error.ts";
 
 /** The longest answer to read into memory, in bytes: output, a picture, a page of a list. */
@@ -11,6 +12,9 @@ const longestText = 4000;
 const patienceMs = 120_000;
 /** The longest pause that the service can ask for, in milliseconds. */
 const longestPauseMs = 3_600_000;
+
+/** Answers with the value of a block, in both generations of the API. */
+const hasValue = /"(?:executionResult|result)"/;
 
 const errorBody = z.object({
   error: z.object({ code: z.string().nullish(), message: z.string().nullish() }),
@@ -26,7 +30,7 @@ export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.Z
   const { text, isCut } = await readText(response, longestAnswer).catch((error: unknown) => {
     throw new ConnectionError(error);
   });
-  const parsed = isCut ? undefined : schema.safeParse(parseJson(text));
+  const parsed = isCut ? undefined : schema.safeParse(parseJson(hasValue.test(text) ? markNumbers(text) : text));
   if (parsed?.success === true) return parsed.data;
   const start = shown(text.slice(0, 4 * longestText), token, true).slice(0, 200);
   const problem = isCut ? `is longer than ${longestAnswer} bytes` : "does not match its API";

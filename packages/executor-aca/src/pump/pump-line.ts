@@ -22,6 +22,8 @@ export interface StepOrder {
 export interface BlockStart {
   readonly number: number;
   readonly code: string;
+  /** Whether the value of the last expression stays out of the output. */
+  readonly quiet: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly functions: object;
   readonly modules: object;

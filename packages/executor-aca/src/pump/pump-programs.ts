@@ -34,7 +34,7 @@ ${interpreterName}
 }
 
 /** Python code that calls a method of the pump with a text, and evaluates to its result. */
-export function callPump(method: "step" | "value", text: string): string {
+export function callPump(method: "step", text: string): string {
   return `__import__("sys").modules["__fenced__"].pump.${method}(${JSON.stringify(text)})`;
 }
 

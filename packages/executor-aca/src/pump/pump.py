@@ -5,6 +5,7 @@ output, deliver answers to calls of host functions, and end them. The scribe, a 
 
 import base64
 import ctypes
+import fcntl
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 import traceback
@@ -33,7 +35,6 @@ class Block:
 
     def __init__(self, number):
         self.number = number
-        self.value = None
         self.ended = False
         self.processes = set(tools.descendants(set()))
         self.threads = set(threading.enumerate())
@@ -147,13 +148,14 @@ class Pump:
             os.dup2(stream.fileno(), place)
             setattr(sys, name, stream)
         signal.signal = self.set_handler
-        block.thread = threading.Thread(target=self.run, args=(block, start["code"]), name="fenced-block", daemon=True)
+        block.thread = threading.Thread(target=self.run, args=(block, start), name="fenced-block", daemon=True)
         block.thread.start()
 
-    def run(self, block, code):
+    def run(self, block, start):
         own = os.getpid()
         try:
-            exit_code = self.outcome(block, code)
+            exit_code = self.outcome(block, start)
+            exit_code = self.show_figures() or exit_code
         except BaseException:
             # An interrupt arrived late.
             exit_code = 130
@@ -166,10 +168,14 @@ class Pump:
             except BaseException:
                 continue
 
-    def outcome(self, block, code):
+    def outcome(self, block, start):
         name = "<block %d>" % block.number
         try:
-            block.value = tools.evaluate(code, name, tools.shell_for(self))
+            shell = tools.shell_for(self)
+            value = tools.evaluate(start["code"], name, shell)
+            data = None if value is None else tools.bundle_of(value, shell)
+            if data:
+                self.show(data, quiet=start["quiet"], value=True)
             return 0
         except SystemExit as error:
             if error.code is None or isinstance(error.code, int):
@@ -193,10 +199,8 @@ class Pump:
             except (AttributeError, OSError, ValueError):
                 pass
         self.restore_streams()
-        plots = sys.modules.get("matplotlib.pyplot")
-        shows = block.value is not None or bool(plots and plots.get_fignums())
         try:
-            self.tell(EXIT, json.dumps({"exit": exit_code, "shows": shows}).encode())
+            self.tell(EXIT, json.dumps({"exit": exit_code}).encode())
         except OSError:
             # The next step fails, which tells the host.
             self.socket.close()
@@ -271,13 +275,26 @@ class Pump:
 
         return handle
 
-    def value(self, secret):
-        """The last expression's value, for the service to show, with the figures that the block made."""
-        self.check(secret)
-        callbacks = tools.figure_callbacks()
-        callbacks.extend(each for each in self.hooks if each not in callbacks)
-        self.hooks = []
-        return self.block.value
+    def show(self, data, **fields):
+        """Displays something. Waits until the scribe has it, so that displays and output keep the block's order."""
+        self.tell(tools.SHOWN, tools.message(data, **fields))
+        while struct.unpack("i", fcntl.ioctl(self.messages, termios.FIONREAD, bytes(4)))[0]:
+            time.sleep(0.0005)
+
+    def show_figures(self):
+        """Shows the figures that the block made, as at the end of a cell; returns 1 if that fails."""
+        self.hide_figures()
+        hooks, self.hooks = self.hooks, []
+        try:
+            for each in hooks:
+                each()
+            return 0
+        except BaseException:
+            traceback.print_exc()
+            return 1
+        finally:
+            callbacks = tools.figure_callbacks()
+            callbacks.extend(each for each in hooks if each not in callbacks)
 
     def hide_figures(self):
         """A step must not show and close figures that the block still draws."""

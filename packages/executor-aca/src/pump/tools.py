@@ -66,26 +66,45 @@ def shell_for(pump):
     if publisher is None:
         return shell
     if not hasattr(publisher, "fenced"):
-        publish = publisher.publish
+        publish, clear = publisher.publish, getattr(publisher, "clear_output", None)
 
         def publish_here(data, metadata=None, **options):
             if publisher.fenced.block.ended:
                 return publish(data, metadata, **options)
-            publisher.fenced.tell(SHOWN, bundle(data))
+            display_id = (options.get("transient") or {}).get("display_id")
+            publisher.fenced.show(data, id=display_id, update=bool(options.get("update")))
 
-        publisher.publish = publish_here
+        def clear_here(wait=False):
+            if not publisher.fenced.block.ended:
+                publisher.fenced.show(None, clear=True, wait=bool(wait))
+            elif clear:
+                clear(wait)
+
+        publisher.publish, publisher.clear_output = publish_here, clear_here
     publisher.fenced = pump
     return shell
 
 
-def bundle(data):
+def bundle_of(value, shell):
+    """A value in each type that it can be displayed as; empty if it has displayed itself."""
+    formatter = getattr(shell, "display_formatter", None)
+    return formatter.format(value)[0] if formatter else {"text/plain": repr(value)}
+
+
+def message(data, **fields):
     """Encodes a display, by type, for the host."""
     texts = {}
-    for kind, content in data.items():
+    for kind, content in (data or {}).items():
         texts[kind] = base64.b64encode(content).decode() if isinstance(content, bytes) else content
-    payload = json.dumps(texts, default=str).encode()
+    try:
+        payload = json.dumps(dict(fields, data=texts), default=str, allow_nan=False).encode()
+    except ValueError:
+        # JSON has no numbers that are infinite or none, and no circles.
+        texts = {kind: content for kind, content in texts.items() if isinstance(content, str)}
+        payload = json.dumps(dict(fields, data=texts), default=str).encode()
     if len(payload) > LONGEST_SHOWN:
-        payload = json.dumps({"text/plain": "(a display of %d bytes)" % len(payload)}).encode()
+        texts = {"text/plain": "(a display of %d bytes)" % len(payload)}
+        payload = json.dumps(dict(fields, data=texts)).encode()
     return payload
 
 

@@ -3,6 +3,7 @@ import type { Display, MimeBundle } from "@fenced/core";
 import { bundleSize } from "../output/bundle-size.ts";
 import type { BlockEvent } from "../run/block-run.ts";
 import { errorCode } from "../workspace/pinned-directory.ts";
+import type { DisplayMessage } from "./display-messages.ts";
 import { mimeBundle } from "./mime-bundle.ts";
 import { assertApart, OutputDirectory } from "./output-directory.ts";
 import { readableText } from "./readable-text.ts";
@@ -13,6 +14,8 @@ export interface RichOutput {
   /** The kernel's name for a display that it may update. */
   readonly displayId?: string;
   readonly isUpdate: boolean;
+  /** Its text is not printed. Default: false. */
+  readonly isQuiet?: boolean;
 }
 
 /** Limits for one block: the number of rich outputs, updates included, and their size; see `bundleSize`. */
@@ -135,21 +138,28 @@ export class BlockDisplays {
     return this.#truncated;
   }
 
+  /** The events for a message of an interpreter. */
+  async take(message: DisplayMessage): Promise<BlockEvent[]> {
+    if ("clear" in message) return this.clear(message.wait);
+    return this.cleared("leftOut" in message ? this.leaveOut(message.leftOut) : await this.events(message));
+  }
+
   /**
    * The events for an output: its text for readers of `stdout`, and the whole output as a display. An output that is
    * updated, such as a progress bar, is printed at first and, by `end`, as it is at last.
    */
   async events(output: RichOutput): Promise<BlockEvent[]> {
     const data = mimeBundle(output.data);
+    const text = output.isQuiet === true ? [] : printed(data);
     this.#count += 1;
     this.#bytes += bundleSize(data);
-    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...printed(data), ...this.#leaveOutRest()];
+    if (this.#count > mostDisplays || this.#bytes > mostBytes) return [...text, ...this.#leaveOutRest()];
     const name = this.#board.nameOf(output);
     const { files, problem } = await this.#saved(data, name);
     const display: Display = { data, files };
     const replaces = this.#shown.get(name);
     if (output.displayId !== undefined) this.#shown.set(name, display);
-    if (!replaces) return [...printed(data), { type: "display", display }, ...problem];
+    if (!replaces) return [...text, { type: "display", display }, ...problem];
     this.#updated.add(name);
     return [{ type: "display", display, replaces }, ...problem];
   }

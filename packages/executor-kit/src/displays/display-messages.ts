@@ -1,4 +1,5 @@
 import { JsonLimitError, parseJson } from "@fenced/core";
+import type { RichOutput } from "./display-board.ts";
 
 /** Maximum length of a message; anything longer is forged. */
 const longestMessage = 67_108_864;
@@ -8,7 +9,7 @@ export type DisplayMessage =
   | { readonly clear: true; readonly wait: boolean }
   /** Something was displayed that takes too much memory, for the reason given. */
   | { readonly leftOut: string }
-  | { readonly data: unknown; readonly displayId?: string; readonly isUpdate: boolean };
+  | RichOutput;
 
 /** Code wrote something other than a display to the display channel. */
 export class ForgedDisplay extends Error {}
@@ -35,7 +36,7 @@ export class DisplayMessages {
         if (this.#wanted > longestMessage) throw new ForgedDisplay("A display is too long");
       }
       if (this.#size < this.#wanted) return found;
-      found.push(readMessage(this.#take(this.#wanted)));
+      found.push(readDisplayMessage(this.#take(this.#wanted)));
       this.#wanted = undefined;
     }
   }
@@ -50,7 +51,8 @@ export class DisplayMessages {
   }
 }
 
-function readMessage(bytes: Buffer): DisplayMessage {
+/** @throws ForgedDisplay if the bytes are not a message. */
+export function readDisplayMessage(bytes: Buffer): DisplayMessage {
   let message: unknown;
   try {
     message = parseJson(bytes);
@@ -62,5 +64,10 @@ function readMessage(bytes: Buffer): DisplayMessage {
   const field = (name: string): unknown => Reflect.get(message, name);
   if (field("clear") === true) return { clear: true, wait: field("wait") === true };
   const id = field("id");
-  return { data: field("data"), isUpdate: field("update") === true, ...(typeof id === "string" && { displayId: id }) };
+  return {
+    data: field("data"),
+    isUpdate: field("update") === true,
+    isQuiet: field("quiet") === true,
+    ...(typeof id === "string" && { displayId: id }),
+  };
 }

@@ -54,11 +54,7 @@ export class RichEvents {
 
   async #shown(data: Uint8Array): Promise<BlockEvent[]> {
     const events: BlockEvent[] = [];
-    for (const message of this.#messages.push(data)) {
-      if ("clear" in message) events.push(...this.#displays.clear(message.wait));
-      else if ("leftOut" in message) events.push(...this.#displays.cleared(this.#displays.leaveOut(message.leftOut)));
-      else events.push(...this.#displays.cleared(await this.#displays.events(message)));
-    }
+    for (const message of this.#messages.push(data)) events.push(...(await this.#displays.take(message)));
     return events;
   }
 }

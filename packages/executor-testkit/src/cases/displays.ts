@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import type { CodeBlock, Display } from "@fenced/core";
 import type { ConformanceGroup } from "../conformance-case.ts";
-import { displays as declared, language } from "../needs.ts";
+import { displays as declared, language, live } from "../needs.ts";
 import { followStream } from "../observe/follow-stream.ts";
 
 // The smallest possible PNG: one transparent pixel.
@@ -72,10 +72,7 @@ print("after")
     },
     {
       name: "put into the output what can be read of them, and a name for what cannot",
-      needs: [
-        ...needs,
-        ({ capabilities }) => (capabilities.isolation === "remote" ? "remote: images only" : undefined),
-      ],
+      needs: [...needs, live],
       async run(kit) {
         const code = `from IPython.display import HTML, Markdown, display
 display(Markdown("**4.2**"))
