@@ -68,6 +68,14 @@ describe("agents with a real executor", needs("python3"), () => {
     expect(messageToText(chatMessage)).toBe("42\n");
   });
 
+  it("say so if every fence inside the code has a language", async () => {
+    const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
+    const inner = (language: string): string => `"""\n\`\`\`${language}\nx\n\`\`\`\n"""`;
+    const content = python(`a = ${inner("bash")}\nb = ${inner("json")}`);
+    const { chatMessage } = await agent.onMessages([textMessage({ source: "coder", content })]);
+    expect(messageToText(chatMessage)).toContain("four backticks");
+  });
+
   it.each(["```bash", "```"])("say how to write code that contains %s", async (inner) => {
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
     const code = `text = """# Title\n\n${inner}\npip install x\n\`\`\`\n"""\nprint(len(text))`;

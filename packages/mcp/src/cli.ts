@@ -78,7 +78,7 @@ interface Serving {
 }
 
 async function serveHttp(create: StrongestFence["create"], { options, signal, limits }: Serving): Promise<void> {
-  const { port, host, token, maxSessions, sessionIdleMs, allowHost, connect } = options;
+  const { port, host, token, maxSessions, sessionIdleMs, allowHost, allowOrigin, connect } = options;
   // Reports problems before a client connects; each session opens its own connections.
   if (connect.length > 0) await checkServers(connect, signal);
   await using executors = sessionExecutors(create, options, say);
@@ -89,6 +89,7 @@ async function serveHttp(create: StrongestFence["create"], { options, signal, li
     maxSessions,
     ...(token === undefined ? {} : { token }),
     allowedHosts: allowHost,
+    allowedOrigins: allowOrigin,
     sessionIdleMs,
     createExecutor: (start) => executors.create(start.signal),
     onError: say,

@@ -54,6 +54,7 @@ describe("the command line", () => {
     [["--executor", "local", "--pool", "1"], "--pool needs --http"],
     [["--executor", "local", "--port", "0"], "--port needs --http"],
     [["--executor", "local", "--allow-host", "example.com"], "--allow-host needs --http"],
+    [["--executor", "local", "--http", "--allow-origin", "app.example"], "It must be an origin"],
     [["--executor", "local", "--approve", "writes"], "--approve needs --connect"],
     [["--executor", "local", "--http", "--work-dir", "w"], "--work-dir cannot be used with --http"],
     [["--executor", "local", "--timeout-ms", "0"], "whole number, at least 1"],

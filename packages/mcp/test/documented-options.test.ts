@@ -26,6 +26,7 @@ describe.each(kinds)("on a machine whose strongest fence is %s", (kind, backends
 
   it("--http opens it for each session", needs(...backends), async () => {
     const words = ["--http", "--port", "0", "--host", "127.0.0.1", "--allow-host", "tools.example"];
+    words.push("--allow-origin", "https://app.example");
     const token = "a-token-of-this-test";
     const limits = ["--max-sessions", "2", "--session-idle-ms", "60000", "--token", token];
     const pool = kind === "wasm" ? ["--pool", "1"] : [];
@@ -33,6 +34,8 @@ describe.each(kinds)("on a machine whose strongest fence is %s", (kind, backends
     const [, url = ""] = await server.told(/MCP is served at (\S+)/);
     const [first, second] = [await connectHttp({ url, token }), await connectHttp({ url, token })];
     expect(await python(first.client, where)).toBe(places[kind]);
+    const preflight = await fetch(url, { method: "OPTIONS", headers: { origin: "https://app.example" } });
+    expect(preflight.headers.get("access-control-allow-origin")).toBe("https://app.example");
     await call(first.client, "write_file", { path: "own.txt", content: "first" });
     expect(await python(second.client, "import os; print(os.path.exists('own.txt'))")).toBe("False\n");
     server.child.kill("SIGTERM");

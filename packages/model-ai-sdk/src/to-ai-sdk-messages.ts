@@ -50,7 +50,7 @@ function toAISDKMessage(message: ModelMessage, { named, recall }: Conversation):
       return toAssistantMessage(message, recall);
     case "tool":
     default:
-      return [toToolMessage(message.content)];
+      return message.content.length === 0 ? [] : [toToolMessage(message.content)];
   }
 }
 
@@ -88,7 +88,7 @@ function toAssistantMessage(
   ];
   const all = recall(content) ?? parts;
   const said = typeof all === "string" ? all : all.filter((part) => !isBlankText(part));
-  return [{ role: "assistant", content: said }];
+  return said.length === 0 ? [] : [{ role: "assistant", content: said }];
 }
 
 function isBlank(text: string): boolean {

@@ -100,6 +100,8 @@ describe("messages", () => {
       { role: "assistant", content: "", source: "rob" },
       { role: "user", content: "I told myself to wait.", source: "rob" },
       { role: "user", content: [{ type: "text", text: " " }] },
+      { role: "assistant", content: [], thought: " " },
+      { role: "tool", content: [] },
       { role: "assistant", content: "Adam lives in Oslo.", source: "rob" },
     ]);
     expect(body["messages"]).toEqual([

@@ -1,7 +1,6 @@
 import {
   type Component,
   type ComponentModel,
-  type CreateResult,
   InvalidInputError,
   type JsonObject,
   ModelClientError,
@@ -36,7 +35,7 @@ import { BaseChatAgent } from "./base-chat-agent.ts";
 import type { AgentResponse } from "./chat-agent.ts";
 import { completeHandoff, findHandoff, handoffTool } from "./handoff.ts";
 import { summarizeToolCalls } from "./summarize-tool-calls.ts";
-import { type ModelAnswer, Turn } from "./turn.ts";
+import { cutMetadata, isCut, type ModelAnswer, Turn } from "./turn.ts";
 import { undoUnfinishedTurn } from "./undo-unfinished-turn.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
@@ -223,16 +222,6 @@ function completeSettings(options: AssistantAgentOptions) {
 
 function toolCallsOf({ result }: ModelAnswer): readonly ToolCall[] {
   return typeof result.content === "string" ? [] : result.content;
-}
-
-/** Whether the service stopped the model in the middle of its answer. */
-function isCut({ finishReason }: CreateResult): boolean {
-  return finishReason === "length" || finishReason === "content-filter" || finishReason === "error";
-}
-
-/** Tells programs that an answer is not whole. */
-function cutMetadata(result: CreateResult): Record<string, string> {
-  return isCut(result) ? { finishReason: result.finishReason } : {};
 }
 
 function cutData(name: string, finishReason: string): ModelClientError {

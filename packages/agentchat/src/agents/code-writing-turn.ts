@@ -16,7 +16,7 @@ import { codeExecutionEvent, codeGenerationEvent, textMessage, thoughtEvent } fr
 import { messageToModelMessages } from "../messages/message-to-model-messages.ts";
 import type { AgentResponse } from "./chat-agent.ts";
 import { askRetryDecision } from "./retry-decision.ts";
-import type { ModelAnswer, Turn } from "./turn.ts";
+import { cutMetadata, type ModelAnswer, type Turn } from "./turn.ts";
 import { WaitingForPersonError } from "./waiting-for-person-error.ts";
 
 type Items<Result> = AsyncGenerator<AgentMessage | AgentResponse, Result, void>;
@@ -55,6 +55,12 @@ interface WrittenCode {
   readonly content: string;
 }
 
+/** The same, fresh from the model. */
+interface Written extends WrittenCode {
+  readonly modelsUsage?: ModelUsage;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
 const reflectionRequest =
   "Now answer the task from what the code printed, for someone who sees neither the code nor its output. " +
   "If it failed, say so and why. Do not write code in this answer.";
@@ -70,13 +76,12 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
   for (const { id } of fresh) heard.add(id);
 
   for (let attempt = waiting?.attempt ?? 0; ; attempt++) {
-    const { id, content, modelsUsage }: WrittenCode & { readonly modelsUsage?: ModelUsage } =
-      waiting ?? (yield* write(options));
+    const { id, content, modelsUsage, metadata = {} }: Written = waiting ?? (yield* write(options));
     waiting = undefined;
     const code = findFencedCode([content], options.languages);
     const { runnable } = code;
     const note = notRunNote(code, options.languages);
-    const common = { id, source: turn.source, ...(modelsUsage && { modelsUsage }), content };
+    const common = { id, source: turn.source, metadata, ...(modelsUsage && { modelsUsage }), content };
     if (runnable.length === 0) {
       const isAnswer = !isMeantToRun(code);
       if (!isAnswer) await modelContext.addMessage(userMessage(noCodeMessage(code, options.languages), turn.source));
@@ -88,8 +93,8 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
     const context = await modelContext.getMessages();
     const outcome = yield* runOrWait(runnable, { ...options, context, written: { id, content }, attempt, heard });
     const { result } = outcome;
-    const metadata = outcome.isRefused ? { approved: "false" } : {};
-    yield turn.record(codeExecutionEvent({ source: turn.source, metadata, result, retryAttempt: attempt }));
+    const approval = outcome.isRefused ? { approved: "false" } : {};
+    yield turn.record(codeExecutionEvent({ source: turn.source, metadata: approval, result, retryAttempt: attempt }));
     await modelContext.addMessage(outcomeMessage({ ...outcome, text: withNote(outcome.text, note) }, turn.source));
 
     const mayRetry = result.exitCode !== 0 && attempt < maxRetries;
@@ -98,12 +103,12 @@ export async function* codeWritingTurn(messages: readonly ChatMessage[], options
 }
 
 /** Has the model write, and remembers its answer. */
-async function* write(options: CodeWritingTurnOptions): Items<WrittenCode & { readonly modelsUsage: ModelUsage }> {
+async function* write(options: CodeWritingTurnOptions): Items<Written> {
   const { turn, modelContext } = options;
   const { messageId: id, result } = yield* ask(options, []);
   const content = textOf({ result, messageId: id }, turn.source);
   await modelContext.addMessage(turn.memoryOf(result));
-  return { id, content, modelsUsage: result.usage };
+  return { id, content, modelsUsage: result.usage, metadata: cutMetadata(result) };
 }
 
 /** Runs the code, or saves what another turn needs to continue here once there is an answer. */
@@ -152,7 +157,8 @@ async function* reflect(outcome: CodeOutcome, options: CodeWritingTurnOptions): 
   const images = modelClient.modelInfo.vision ? outcome.images : [];
   const files = savedFileNames(outcome.result.displays);
   const content = files.length === 0 ? text : `${text}\n\nSaved files:\n${files.join("\n")}`;
-  const common = { id: answer.messageId, source, modelsUsage: answer.result.usage };
+  const metadata = cutMetadata(answer.result);
+  const common = { id: answer.messageId, source, metadata, modelsUsage: answer.result.usage };
   yield turn.response(codeAnswer({ ...outcome, images }, { ...common, content }));
 }
 

@@ -13,6 +13,16 @@ export interface AskModelOptions {
   readonly request?: Omit<CreateOptions, "signal"> | undefined;
 }
 
+/** Whether the service stopped the model in the middle of its answer. */
+export function isCut({ finishReason }: CreateResult): boolean {
+  return finishReason === "length" || finishReason === "content-filter" || finishReason === "error";
+}
+
+/** Tells programs that an answer is not whole. */
+export function cutMetadata(result: CreateResult): Record<string, string> {
+  return isCut(result) ? { finishReason: result.finishReason } : {};
+}
+
 /** One turn of an agent: what happened in it so far. */
 export class Turn {
   readonly source: string;

@@ -150,7 +150,11 @@ export function codeAnswer(
   { result, images, isRefused }: CodeOutcome,
   { content, ...options }: MessageOptions & { readonly content: string },
 ): ChatMessage {
-  const metadata = { exitCode: String(result.exitCode), ...(isRefused ? { approved: "false" } : {}) };
+  const metadata = {
+    ...options.metadata,
+    exitCode: String(result.exitCode),
+    ...(isRefused ? { approved: "false" } : {}),
+  };
   const common = { ...options, metadata };
   if (images.length === 0) return textMessage({ ...common, content });
   return multiModalMessage({ ...common, content: [{ type: "text", text: content }, ...images] });

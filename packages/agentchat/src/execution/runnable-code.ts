@@ -37,7 +37,10 @@ export function findFencedCode(texts: readonly string[], languages: readonly str
     runnable: fences.filter((fence) => fence.closed && runs(fence)).map(({ language, code }) => ({ language, code })),
     otherLanguages: languagesOf(fences.filter((fence) => fence.closed && !runs(fence))),
     unclosed: languagesOf(fences.filter((fence) => !fence.closed && (runs(fence) || fence.language === ""))),
-    mayBeSplit: fences.some((fence, index) => runs(fence) && fence.closed && fences[index + 1]?.language === ""),
+    mayBeSplit: fences.some((fence, index) => {
+      if (!runs(fence) || !fence.closed) return false;
+      return fences[index + 1]?.language === "" || /^[ \t]*(?:```|~~~)/m.test(fence.code);
+    }),
   };
 }
 
@@ -70,7 +73,8 @@ export function noCodeMessage(code: FencedCode, languages: readonly string[]): s
 /** Tells a model which of its blocks did not run; empty if all of them ran. */
 export function notRunNote(code: FencedCode, languages: readonly string[]): string {
   const why = whyNotRun(code);
-  return why === "" ? "" : `Not all of the code was run. ${why} Languages that run here: ${languages.join(", ")}.`;
+  if (code.otherLanguages.length + code.unclosed.length === 0) return "";
+  return `Not all of the code was run. ${why} Languages that run here: ${languages.join(", ")}.`;
 }
 
 /** Appends a note to a text, if there is one. */

@@ -38,7 +38,7 @@ export function structuredRequest(
  */
 export function parseStructuredAnswer(text: string, schema: z.ZodType | JsonObject): JsonValue {
   const checker = isZodType(schema) ? schema : fromJsonSchema(schema);
-  const value = findJson(withoutThoughts(text), checker);
+  const value = findJson(text, checker);
   if (value === undefined) {
     throw new ModelClientError(
       `The model's answer is not JSON, or nested more than ${maxJsonDepth} levels deep: ${JSON.stringify(text.slice(0, 200))}`,
@@ -61,12 +61,12 @@ const mostBrackets = 200;
 const mostCharacters = 2_000_000;
 
 /**
- * Finds JSON in a text: the whole text, or the part from an opening bracket to the last closing one of its kind.
+ * Finds JSON in a text, but not in thoughts at its beginning: the whole text, or the part from an opening bracket to the last closing one of its kind.
  * Returns the first match for the schema, otherwise the first JSON.
  */
 export function findJson(text: string, schema: z.ZodType): JsonValue | undefined {
   let first: JsonValue | undefined;
-  for (const piece of candidates(text)) {
+  for (const piece of candidates(withoutThoughts(text))) {
     const value = parseJson(piece);
     if (value === undefined) continue;
     if (schema.safeParse(value).success) return value;

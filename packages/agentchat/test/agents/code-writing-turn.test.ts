@@ -67,6 +67,20 @@ describe("CodeExecutorAgent with a model", () => {
     });
   });
 
+  it("tells programs that an answer was cut", async () => {
+    const cut = { finishReason: "length" } as const;
+    const { agent } = writer(
+      [
+        { content: `${python("7")}\nand`, ...cut },
+        { content: "Seven, b", ...cut },
+      ],
+      [],
+    );
+    const { chatMessage, innerMessages } = await agent.onMessages(task);
+    expect(innerMessages[0]).toMatchObject({ type: "CodeGenerationEvent", metadata: cut });
+    expect(chatMessage.metadata).toEqual({ exitCode: "0", ...cut });
+  });
+
   it("answers in text if there is nothing to run", async () => {
     const { agent, codeExecutor } = writer(["It is ```json\n{}\n``` seven."], []);
     const { chatMessage, innerMessages } = await agent.onMessages(task);

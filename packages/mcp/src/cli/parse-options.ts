@@ -22,6 +22,7 @@ export interface CliOptions {
   readonly port: number;
   readonly host: string;
   readonly allowHost: readonly string[];
+  readonly allowOrigin: readonly string[];
   readonly token?: string | undefined;
   readonly maxSessions: number;
   readonly sessionIdleMs: number;
@@ -36,6 +37,7 @@ const httpOptions: ReadonlySet<string> = new Set<keyof CliOptions>([
   "port",
   "host",
   "allowHost",
+  "allowOrigin",
   "token",
   "maxSessions",
   "sessionIdleMs",
@@ -98,6 +100,7 @@ function createCommand(): Command {
     .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
     .option("--host <address>", "the address to listen on", "127.0.0.1")
     .option("--allow-host <name>", "another host name that clients may use; repeatable", collect, [])
+    .option("--allow-origin <origin>", "an origin whose web pages may send requests; repeatable", origins, [])
     .addOption(
       new Option("--token <text>", "the bearer token that clients must send (default: random)").env("FENCED_MCP_TOKEN"),
     )
@@ -137,6 +140,11 @@ function check(command: Command): CliOptions {
 
 function collect(text: string, before: readonly string[]): string[] {
   return [...before, text];
+}
+
+function origins(text: string, before: readonly string[]): string[] {
+  if (URL.canParse(text) && new URL(text).origin === text) return [...before, text];
+  throw new InvalidArgumentError("It must be an origin, such as https://app.example.");
 }
 
 function wholeFrom1(text: string): number {
