@@ -42,7 +42,7 @@ const onTheMachine = /^(?:test|examples|installs)/;
  */
 export async function runTasks(tasks, { turboArguments = [], taskArguments = [], env = {}, watch } = {}) {
   ensureInstalled();
-  const temporary = mkdtempSync(join(tmpdir(), "fenced-tasks-"));
+  const temporary = mkdtempSync(join(tmpdir(), "tasks-"));
   try {
     /** @type {NodeJS.ProcessEnv & { FENCED_BACKENDS: string }} */
     const environment = {

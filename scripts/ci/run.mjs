@@ -23,15 +23,18 @@ import { root } from "../workspace.mjs";
 /** @typedef {import("../outcomes.mjs").Outcome} Outcome */
 
 const full = process.env.FENCED_SUITE === "full";
-/** What runs while backends are installed, and needs none. */
+/** What runs while backends are installed, and needs nothing but Node. */
 const statics = ["build", "typecheck", "typecheck:scripts", "lint", "lint:scripts", "format:check", "snippets", "knip"];
-statics.push("programs", "lint:shell", "publint", "attw", "installs");
+statics.push("publint", "attw");
 if (full) statics.push("docs:build", "release:dry-run");
+else statics.push("installs");
 
 const ofPackages = ["test", "test:conformance"];
 /** Of the others, the longest first. */
 const others = ["test:node-24", "@fenced/examples#examples", "@fenced/executor-kubernetes#test", "@fenced/demo#demo"];
-if (full) others.push("test:node-22", "test:node-alone", "check:new-executor");
+// They need shellcheck.
+others.push("programs", "lint:shell");
+if (full) others.push("installs", "test:node-22", "test:node-alone", "check:new-executor");
 
 /** Packages whose tests mostly start and end something that takes long, so that a job of the workflow has one of them. */
 const slow = ["executor-aca", "executor-docker", "executor-jupyter", "executor-local", "executor-ssh", "executor-wasm"];
@@ -82,7 +85,8 @@ rmSync(temporary, { recursive: true, force: true });
 async function runGroups(chosen) {
   try {
     writeFileSync(before, leftovers());
-    await step("install", "node", "scripts/install.mjs");
+    // Nothing else can run without it.
+    if (!(await step("install", "node", "scripts/install.mjs"))) return;
     const tests = chosen.filter((name) => name !== "static");
     await Promise.all([
       tests.length > 0 ? startBackends() : undefined,
@@ -97,8 +101,8 @@ async function runGroups(chosen) {
     await step("leaks", "scripts/ci/leaks.sh", "check", before);
   } finally {
     cleanUp();
+    report();
   }
-  report();
 }
 
 /** @param {readonly string[]} gates */
@@ -139,7 +143,12 @@ async function testOutages() {
 async function turbo(tasks, filters = []) {
   const logs = ["--output-logs=errors-only", "--log-order=grouped"];
   const options = ["--continue", ...logs, ...(full ? ["--force"] : []), ...filters.map((each) => `--filter=${each}`)];
-  const { status, tasks: done } = await runTasks(tasks, { turboArguments: options, watch: follow });
+  const { status, tasks: done } = await runTasks(tasks, { turboArguments: options, watch: follow }).catch(
+    (/** @type {unknown} */ error) => {
+      console.log(String(error));
+      return { status: 1, tasks: [] };
+    },
+  );
   const found = done.map((task) => outcomeOf(task));
   // A task that others need is in each of their runs.
   outcomes.push(...found.filter(({ name }) => !outcomes.some((known) => known.name === name)));
@@ -154,6 +163,7 @@ async function turbo(tasks, filters = []) {
  * @param {string} name
  * @param {string} program
  * @param {readonly string[]} words
+ * @returns {Promise<boolean>} whether it passed.
  */
 async function step(name, program, ...words) {
   const began = Date.now();
@@ -164,6 +174,7 @@ async function step(name, program, ...words) {
   outcomes.push(
     plainOutcome(name, child.exitCode, (Date.now() - began) / 1000, text().split("\n").slice(-15).join("\n")),
   );
+  return child.exitCode === 0;
 }
 
 /**
