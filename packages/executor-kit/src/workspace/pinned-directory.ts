@@ -234,7 +234,7 @@ export async function descend(
 }
 
 /** @throws BackendUnavailableError if something else is there now. */
-export async function openRoot(root: WorkspaceRoot): Promise<PinnedDirectory> {
+async function openRoot(root: WorkspaceRoot): Promise<PinnedDirectory> {
   const directory = await PinnedDirectory.open(await realRootOf(root));
   if (root.identity === undefined || root.identity === (await directory.identity())) return directory;
   await directory[Symbol.asyncDispose]();
