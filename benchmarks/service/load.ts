@@ -77,7 +77,7 @@ async function useOnce(url: string, user: string): Promise<void> {
     const body = JSON.stringify([{ language: "python", code }]);
     for await (const event of readEventStream(await send(`${url}/runs`, user, { method: "POST", body }))) {
       const text = JSON.stringify(event);
-      const host = /"stdout".*"text":"([0-9a-f]{12})/.exec(text)?.[1];
+      const host = /"stdout".*"text":"(fenced-[0-9a-f-]{36})/.exec(text)?.[1];
       if (host !== undefined) containers.set(host, user);
       if (host !== undefined && leaves) {
         counts.left += 1;
@@ -126,11 +126,9 @@ async function left(): Promise<string[]> {
 }
 
 async function leftContainers(): Promise<string[]> {
-  const { stdout } = await promisify(execFile)("docker", ["ps", "--all", "--quiet"]);
-  const ids = stdout.split("\n").filter((id) => id !== "");
-  return ids
-    .filter((id) => [...seen].some((host) => id.startsWith(host) || host.startsWith(id)))
-    .map((id) => `container ${id}`);
+  const { stdout } = await promisify(execFile)("docker", ["ps", "--all", "--format", "{{.Names}}"]);
+  const names = stdout.split("\n");
+  return names.filter((name) => seen.has(name)).map((name) => `container ${name}`);
 }
 
 async function leftProcesses(): Promise<string[]> {

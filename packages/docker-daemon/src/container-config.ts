@@ -103,12 +103,18 @@ function tmpfs(memory: number | undefined): string {
   return `rw,exec,nosuid,nodev,mode=1777${size}`;
 }
 
+/** The kernel's limit is 64. */
+const longestHostName = 63;
+
 /**
- * The settings of a container without a network, in which its own host name would otherwise not resolve. The name of
- * the container that Docker gives by default is of no use there.
+ * The settings of a container without a network, in which its own host name would otherwise not resolve. By default, the
+ * host name is the container's id, which nobody knows before the container exists; so it is the container's name, with
+ * which `docker` commands find the container, too.
  */
-export function ownHostName(): { readonly Hostname: string; readonly ExtraHosts: string[] } {
-  return { Hostname: "sandbox", ExtraHosts: ["sandbox:127.0.0.1"] };
+export function ownHostName(containerName: string): { readonly Hostname: string; readonly ExtraHosts: string[] } {
+  // The end of a long name is what differs from others.
+  const name = containerName.slice(-longestHostName).replaceAll(/^[-._]+|[-._]+$/g, "");
+  return { Hostname: name, ExtraHosts: [`${name}:127.0.0.1`] };
 }
 
 /** A numeric user and group id. */

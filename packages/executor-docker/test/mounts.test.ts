@@ -220,9 +220,23 @@ describe("a container", needs("docker"), () => {
     expect(await printed(executor, "sh", "df -k /dev/shm | tail -n 1")).toMatch(/ 262144 /);
   });
 
-  it("resolves its own host name without a network", async () => {
-    await using executor = createExecutor({ network: "none" });
-    const code = "import socket; print(socket.gethostbyname(socket.gethostname()))";
-    expect(await printed(executor, "python", code)).toBe("127.0.0.1");
+  const ownAddress = "import socket; name = socket.gethostname(); print(name, socket.gethostbyname(name))";
+
+  it("has a host name of its own, by which docker finds it, and resolves it without a network", async () => {
+    await using executor = createExecutor({ network: "none", extraHosts: { "model.test": "192.0.2.7" } });
+    const { containerName } = executor;
+    expect(await printed(executor, "python", ownAddress)).toBe(`${containerName} 127.0.0.1`);
+    expect(await printed(executor, "sh", "grep -c 192.0.2.7 /etc/hosts")).toBe("1");
+    const longName = `fenced_test.${process.pid}-${"x".repeat(60)}`;
+    await using long = createExecutor({ network: "none", containerName: longName });
+    expect(await printed(long, "python", ownAddress)).toMatch(/^[\d-]*x{60} 127\.0\.0\.1$/);
+    await using rough = createExecutor({ network: "none", containerName: `fenced_test.${process.pid}_` });
+    expect(await printed(rough, "python", ownAddress)).toBe(`fenced_test.${process.pid} 127.0.0.1`);
+  });
+
+  it("resolves it over Podman's API, too", needs("podman"), async () => {
+    await using podman = await startPodman();
+    await using executor = createExecutor({ docker: podman.address, image: pythonImage, network: "none" });
+    expect(await printed(executor, "python", ownAddress)).toBe(`${executor.containerName} 127.0.0.1`);
   });
 });

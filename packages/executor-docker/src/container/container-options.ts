@@ -41,7 +41,7 @@ export interface ContainerPlan {
 export function containerOptions(options: DockerExecutorOptions, plan: ContainerPlan): ContainerCreateOptions {
   const leashed = options.stopContainer ?? true;
   const [program = "sh", ...words] = leashed ? plan.command : keeperCommand;
-  const named = containerNetwork(options).mode === "none" ? ownHostName() : undefined;
+  const named = containerNetwork(options).mode === "none" ? ownHostName(plan.name) : undefined;
   return {
     name: plan.name,
     Image: options.image ?? defaultImage,
@@ -58,7 +58,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     AttachStdout: leashed,
     AttachStderr: leashed,
     Tty: false,
-    HostConfig: { ...hostConfig(options, plan), ...(named && { ExtraHosts: named.ExtraHosts }) },
+    HostConfig: { ...hostConfig(options, plan), ExtraHosts: [...addresses(options), ...(named?.ExtraHosts ?? [])] },
   };
 }
 
@@ -80,11 +80,12 @@ function hostConfig(options: DockerExecutorOptions, { bindSource, user }: Contai
     // All output goes through the supervisor; a log would be a second, unlimited copy on the daemon's disk.
     LogConfig: { Type: "none", Config: {} },
     ...(mode === undefined ? {} : { NetworkMode: mode }),
-    ...(options.extraHosts === undefined
-      ? {}
-      : { ExtraHosts: Object.entries(options.extraHosts).map(([host, address]) => `${host}:${address}`) }),
     ...(options.deviceRequests === undefined ? {} : { DeviceRequests: deviceRequests(options.deviceRequests) }),
   };
+}
+
+function addresses({ extraHosts = {} }: DockerExecutorOptions): string[] {
+  return Object.entries(extraHosts).map(([host, address]) => `${host}:${address}`);
 }
 
 function extraMounts({ extraVolumes = {} }: DockerExecutorOptions): MountSettings[] {

@@ -33,7 +33,7 @@ export interface DockerJupyterServerOptions {
   readonly pipPackages?: readonly string[] | undefined;
   /** Called with each line of output while an image is built. Cannot be dumped. */
   readonly onProgress?: ((line: string) => void) | undefined;
-  /** The container's name. Default: a unique one. */
+  /** The container's name. Default: `fenced-jupyter-` and a unique id. */
   readonly containerName?: string | undefined;
   /** Remove the container when it ends. Default: true. */
   readonly autoRemove?: boolean | undefined;

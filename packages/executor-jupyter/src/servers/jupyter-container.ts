@@ -269,7 +269,8 @@ async function containerOptions(
   const user = await userOf(loaded, daemon, settings, config.User);
   const { policy, mode } = networkOf(options);
   const closed = policy !== "open";
-  const named = mode === "none" ? loaded.ownHostName() : undefined;
+  const { containerName = `fenced-jupyter-${owner}` } = options;
+  const named = mode === "none" ? loaded.ownHostName(containerName) : undefined;
   const env = {
     ...options.env,
     // A leashed container gets it over its standard input, because all its programs can read its variables.
@@ -279,7 +280,7 @@ async function containerOptions(
   };
   return {
     Image: image,
-    ...(options.containerName === undefined ? {} : { name: options.containerName }),
+    name: containerName,
     ...(user === undefined ? {} : { User: user }),
     ...(named && { Hostname: named.Hostname }),
     Entrypoint: ["/bin/sh", "-c", startProgram, "fenced"],
