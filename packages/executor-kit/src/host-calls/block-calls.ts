@@ -182,6 +182,8 @@ export class BlockCalls {
     if ("problem" in checked) throw refused("ArgumentError", `${name}: ${checked.problem}`);
     await untilAborted(this.#approve(wanted, { call, input, checked: checked.value }), signal);
     const result = await untilAborted(wanted.execute(checked.value, { callId, signal }), signal);
+    // Functions that never throw return their errors; as JSON, an error would be an empty object.
+    if (result instanceof Error) throw result;
     return serialised(name, result);
   }
 
@@ -263,7 +265,7 @@ function parseCall(payload: Buffer): { name: string; input: JsonValue; problem?:
 function serialised(name: string, result: unknown): { readonly output: JsonValue; readonly bytes: Buffer } {
   let text: unknown;
   try {
-    text = JSON.stringify(result);
+    text = JSON.stringify(result, errorAsText);
   } catch (cause) {
     throw refused("ResultError", `${name} returned a value that is not JSON: ${programError(cause).message}`);
   }
@@ -272,6 +274,12 @@ function serialised(name: string, result: unknown): { readonly output: JsonValue
   const output: unknown = isJsonValue(result) ? result : JSON.parse(bytes.toString());
   if (!isJsonValue(output)) throw refused("ResultError", `${name} returned a value that is nested too deeply`);
   return { output, bytes };
+}
+
+function errorAsText(_: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const { name, message } = programError(value);
+  return `${name}: ${message}`;
 }
 
 function errorFrame(error: HostCallError): Omit<CallFrame, "id"> {

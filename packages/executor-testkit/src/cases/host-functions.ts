@@ -156,6 +156,24 @@ ${failing("broken()")}`;
     },
   },
   {
+    name: "that return an error raise it, and one within a result is its text",
+    needs: inPython,
+    async run(kit) {
+      const executor = await kit.shared(offered);
+      const result = hostFunction({
+        name: "result",
+        description: "Returns an error, alone or in a list.",
+        input: { type: "object", properties: { alone: { type: "boolean" } }, required: ["alone"] },
+        execute: ({ alone }) => (alone === true ? new RangeError("out of stock") : [new TypeError("no price")]),
+      });
+      const code = `from functions import result, HostFunctionError
+${failing("result(alone=True)")}print(result(alone=False))
+`;
+      const { output } = await kit.succeed(executor, python(code), { functions: [result] });
+      assert.equal(output, "RangeError: out of stock\n['TypeError: no price']\n");
+    },
+  },
+  {
     name: "appear as events in the stream, each result after its call",
     needs: inPython,
     async run(kit) {
