@@ -1,4 +1,5 @@
-import { codeBlock, element, markdown, outputBlock, picture } from "./parts.js";
+import { markdown, plain } from "./markdown.js";
+import { codeBlock, element, outputBlock, picture, visible } from "./parts.js";
 
 const token = location.hash.slice(1);
 const byId = (id) => document.getElementById(id);
@@ -8,6 +9,10 @@ const [about, status, chat, task, run, stop] = ["about", "status", "chat", "task
 const texts = new Map();
 const outputs = new Map();
 const questions = new Map();
+/** Cards of agents' texts, by message id. */
+const said = new Map();
+/** The last card, which has what was made by the program that ran last. */
+let lastCard;
 let pictures = 0;
 let seen = 0;
 
@@ -34,6 +39,7 @@ function addCard(source, note, look = "") {
   const article = element("article", {}, heading);
   const atEnd = innerHeight + scrollY >= document.body.offsetHeight - 160;
   chat.append(element("li", {}, article));
+  lastCard = article;
   if (atEnd) article.scrollIntoView({ block: "nearest" });
   return article;
 }
@@ -51,7 +57,13 @@ function showChunk({ source, fullMessageId, content }) {
     say(`${source} is writing.`);
   }
   open.text += content;
-  setBody(open.article, markdown(open.text));
+  if (open.isDue) return;
+  open.isDue = true;
+  // Not for each chunk: a chat that is shown again has thousands at once.
+  requestAnimationFrame(() => {
+    open.isDue = false;
+    if (texts.get(fullMessageId) === open) setBody(open.article, markdown(open.text));
+  });
 }
 
 function showOutput({ source, stream, text }) {
@@ -79,7 +91,8 @@ function showMessage(message) {
   const look = exitCode === "0" ? "good" : "bad";
   const article = open?.article ?? addCard(source, note, look);
   if (open === undefined && exitCode !== undefined) showResult(article, text, live);
-  else setBody(article, markdown(text));
+  else setBody(article, source === "user" ? [plain(text)] : markdown(text));
+  said.set(id, { article, text });
   for (const part of Array.isArray(message.content) ? message.content : []) {
     if (part.type === "image" && part.url.startsWith("data:image/")) article.append(picture(part.url, ++pictures));
   }
@@ -114,6 +127,7 @@ function showApproval({ source, id, blocks }) {
   const refuse = element("button", { type: "button" }, "Refuse");
   allow.addEventListener("click", () => tell("/answer", { id, approved: true }));
   refuse.addEventListener("click", () => tell("/answer", { id, approved: false }));
+  for (const { article: other } of said.values()) moveCode(other, blocks);
   const buttons = element(
     "div",
     { class: "buttons", role: "group", "aria-label": "Decide on this code" },
@@ -126,11 +140,13 @@ function showApproval({ source, id, blocks }) {
   if (document.activeElement !== task) heading.focus();
 }
 
-/** Shows characters that could hide code. */
-function visible(code) {
-  return code.replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu, (sign) =>
-    sign === "\n" || sign === "\t" ? sign : `\\u{${sign.codePointAt(0).toString(16)}}`,
-  );
+/** Leaves code out of the message that it came with: what is approved is shown once, where it is approved. */
+function moveCode(article, blocks) {
+  for (const block of article.querySelectorAll("pre")) {
+    if (blocks.some(({ code }) => code.trim() === block.textContent.trim())) {
+      block.replaceWith(element("p", { class: "note" }, "The code is below."));
+    }
+  }
 }
 
 function showDecision({ id, approved }) {
@@ -151,6 +167,35 @@ function showFiles(files) {
       return element("li", {}, button);
     }),
   );
+}
+
+/** Shows the pictures that a program wrote to files. */
+async function showPictures(paths) {
+  const article = lastCard;
+  for (const path of paths) {
+    const place = element("p", { class: "note" }, `${path} …`);
+    article.append(place);
+    const content = await pictureFile(path);
+    if (content === undefined) place.textContent = `${path} is no longer there, or too large to show.`;
+    else place.replaceWith(picture(URL.createObjectURL(content), ++pictures, path));
+  }
+}
+
+async function pictureFile(path) {
+  const response = await call(`/file?path=${encodeURIComponent(path)}`);
+  // The program may have made it larger meanwhile.
+  const isSmall = Number(response.headers.get("content-length") ?? Infinity) <= 4_000_000;
+  if (response.ok && isSmall) return response.blob().catch(() => undefined);
+  await response.body?.cancel();
+  return undefined;
+}
+
+/** Makes the answer stand out, and leaves out the word that ended the chat. */
+function showAnswer({ article, text }) {
+  setBody(article, markdown(text.replace(/\s*\bTERMINATE\b\W*$/, "")));
+  article.firstChild.textContent = "Answer";
+  article.parentElement.classList.add("answer");
+  article.scrollIntoView({ block: "nearest" });
 }
 
 function sizeOf(bytes) {
@@ -196,7 +241,8 @@ const show = {
   },
   decision: showDecision,
   files: ({ files }) => showFiles(files),
-  ended({ reason, failed }) {
+  pictures: ({ paths }) => void showPictures(paths),
+  ended({ reason, failed, answer }) {
     setRunning(false);
     texts.clear();
     outputs.clear();
@@ -205,7 +251,11 @@ const show = {
       buttons.replaceWith(element("p", { class: "note" }, "Not decided."));
     }
     questions.clear();
-    addCard(failed ? "The chat failed" : "The chat is over", "", failed ? "bad" : "").append(element("p", {}, reason));
+    const end = addCard(failed ? "The chat failed" : "The chat is over", "");
+    end.append(plain(reason));
+    if (!failed) end.parentElement.classList.add("end");
+    if (said.has(answer)) showAnswer(said.get(answer));
+    said.clear();
     say(failed ? "The chat failed." : "The chat is over.");
   },
 };

@@ -15,6 +15,8 @@ export interface ChatTeamSettings extends Pick<CodeExecutorAgentOptions, "approv
   readonly modelClient: ChatCompletionClient;
   readonly codeExecutor: CodeExecutor;
   readonly maxMessages: number;
+  /** True if the user sees the pictures in the workspace. */
+  readonly showsPictures?: boolean;
 }
 
 /** A coder and a runner who take turns, and the condition that is met once the coder has the answer. */
@@ -25,12 +27,12 @@ export interface ChatTeam {
 
 /** Creates the team. */
 export function createChatTeam(settings: ChatTeamSettings): ChatTeam {
-  const { modelClient, codeExecutor, maxMessages, approvalFunc, pendingApprovals } = settings;
+  const { modelClient, codeExecutor, maxMessages, showsPictures, approvalFunc, pendingApprovals } = settings;
   const coder = new AssistantAgent({
     name: "coder",
     modelClient,
     modelClientStream: true,
-    systemMessage: systemMessage(codeExecutor.capabilities),
+    systemMessage: systemMessage(codeExecutor.capabilities, showsPictures),
   });
   const runner = new CodeExecutorAgent({
     name: "runner",
@@ -47,8 +49,9 @@ export function createChatTeam(settings: ChatTeamSettings): ChatTeam {
   return { team, answered };
 }
 
-function systemMessage({ languages, displays, stateful }: ExecutorCapabilities): string {
-  const charts = displays ? ", and matplotlib for charts, which plt.show() shows" : "";
+function systemMessage({ languages, displays, stateful }: ExecutorCapabilities, showsPictures = false): string {
+  const written = showsPictures ? "; write a chart to the file chart.svg, and the user sees it" : "";
+  const charts = displays ? ", and matplotlib for charts, which plt.show() shows" : written;
   return [
     "You solve tasks by writing code. Another agent runs it and answers with its output.",
     `Write one complete program per message, in a fenced block: \`\`\`${preferredLanguage(languages)}.`,

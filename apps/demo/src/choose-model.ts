@@ -55,7 +55,7 @@ export async function chooseModel(options: DemoOptions, languages: readonly stri
 async function chooseUnrecorded(options: DemoOptions, languages: readonly string[]): Promise<ChosenModel> {
   if (options.replay !== undefined) return replay(options.replay, `The coder is replayed from ${options.replay}.`);
   if (isLive()) return liveModel(options.model);
-  const file = recordFor(options.executor, languages);
+  const file = recordFor(options, languages);
   if (!existsSync(file)) {
     throw new DemoError(
       `The recorded coder writes Python or JavaScript, but only ${languages.join(", ")} runs here. ` +

@@ -7,12 +7,19 @@ const question = [
   "And how many grams is that?",
 ].join("\n");
 
+/** Where the demo runs. */
+export interface DemoPlace {
+  readonly executor: ExecutorName;
+  /** On the page, which shows pictures. */
+  readonly web: boolean;
+}
+
 /**
  * The demo's own question. The answer must be computed: it is not the species with the largest difference in grams.
  * Asks for a chart where charts can be shown.
  */
-export function defaultTask(executor: ExecutorName): string {
-  return executor === "jupyter" ? `${question}\nShow it in a chart, too.` : question;
+export function defaultTask({ executor, web }: DemoPlace): string {
+  return web || executor === "jupyter" ? `${question}\nShow it in a chart, too.` : question;
 }
 
 /** The data in the agents' workspace. */
@@ -24,7 +31,8 @@ export function preferredLanguage(languages: readonly string[]): string | undefi
 }
 
 /** The file with the recorded coder for these languages. It only exists for Python and JavaScript. */
-export function recordFor(executor: ExecutorName, languages: readonly string[]): string {
-  const name = executor === "jupyter" ? "jupyter" : preferredLanguage(languages);
+export function recordFor({ executor, web }: DemoPlace, languages: readonly string[]): string {
+  const inLanguage = `${preferredLanguage(languages)}${web ? "-chart" : ""}`;
+  const name = executor === "jupyter" ? "jupyter" : inLanguage;
   return fileURLToPath(new URL(`../records/penguins-${name}.jsonl`, import.meta.url));
 }

@@ -76,10 +76,16 @@ function createCommand(): Command {
 
 /** Rejects options that would be ignored. */
 function refuseMisplaced(command: Command): void {
-  const { executor } = command.opts<Pick<DemoOptions, "executor">>();
+  const { executor, web, replay } = command.opts<Pick<DemoOptions, "executor" | "web" | "replay">>();
+  const isGiven = (name: string): boolean => command.getOptionValueSource(name) === "cli";
   for (const [name, owners] of Object.entries(executorOptions)) {
-    const given = command.getOptionValueSource(name) === "cli";
-    if (given && !owners.includes(executor)) command.error(`--${name} is for --executor ${owners.join(" or ")}.`);
+    if (isGiven(name) && !owners.includes(executor)) {
+      command.error(`--${name} is for --executor ${owners.join(" or ")}.`);
+    }
+  }
+  if (isGiven("port") && !web) command.error("--port is for --web.");
+  if (isGiven("model") && replay !== undefined) {
+    command.error("--replay replays a model's answers, so there is no --model. Leave out one of them.");
   }
 }
 

@@ -33,7 +33,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
       maxMessages: options.maxMessages,
       approvalFunc: options.approve ? askApproval(replayed) : undefined,
     });
-    await renderToConsole(team.runStream({ task: options.task ?? defaultTask(options.executor), signal }));
+    await renderToConsole(team.runStream({ task: options.task ?? defaultTask(options), signal }));
     if (!answered.terminated) {
       throw new DemoError("The chat ended without an answer. Allow more messages with --max-messages N.", 1);
     }

@@ -120,7 +120,9 @@ async function openFence(
   const { openExecutor: open } = await import("@fenced/executor-auto");
   // Only "auto" may choose a container; other fences refuse its options.
   const onPullProgress = fence === "auto" ? { onPullProgress: pullProgress(process.stderr) } : {};
-  const executor = await open(fence, { ...onPullProgress, signal, ...(image === undefined ? {} : { image }) });
+  // The first start of WebAssembly creates a snapshot, which takes a busy machine longer than the default.
+  const settings = { ...onPullProgress, signal, startTimeoutMs: 120_000 };
+  const executor = await open(fence, { ...settings, ...(image === undefined ? {} : { image }) });
   return { executor, reason: executor.fence.reason };
 }
 

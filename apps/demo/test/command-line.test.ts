@@ -26,13 +26,12 @@ describe("the command line", () => {
 
   it("accepts a task and options", () => {
     const line =
-      "--executor docker --image python:3-slim --model m --max-messages 5 --record r --replay p --approve --web --port 8080";
+      "--executor docker --image python:3-slim --max-messages 5 --record r --replay p --approve --web --port 8080";
     expect(parseOptions(["count them", ...line.split(" ")])).toEqual({
       task: "count them",
       executor: "docker",
       image: "python:3-slim",
       output: "plots",
-      model: "m",
       maxMessages: 5,
       record: "r",
       replay: "p",
@@ -49,6 +48,8 @@ describe("the command line", () => {
 
   it.each([
     [["--host", "h"], "--host is for --executor ssh"],
+    [["--port", "8080"], "--port is for --web"],
+    [["--replay", "r", "--model", "m"], "Leave out one of them"],
     [["--executor", "aca", "--image", "i"], "--image is for --executor docker or auto"],
     [["--executor", "docker", "--output", "charts"], "--output is for --executor jupyter"],
     [["--executor", "podman"], "Allowed choices are auto, docker, os-sandbox, wasm, local, jupyter, aca, ssh."],
@@ -135,6 +136,10 @@ describe("the command line", () => {
   });
 
   it("does not name a species in its default tasks", () => {
-    for (const name of executorNames) expect(defaultTask(name)).not.toMatch(/adelie|gentoo|chinstrap/i);
+    for (const executor of executorNames) {
+      for (const web of [false, true]) {
+        expect(defaultTask({ executor, web })).not.toMatch(/adelie|gentoo|chinstrap/i);
+      }
+    }
   });
 });

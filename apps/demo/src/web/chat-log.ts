@@ -14,7 +14,14 @@ export type LogItem =
   | { readonly type: "message"; readonly message: AgentMessage }
   | { readonly type: "decision"; readonly id: string; readonly approved: boolean }
   | { readonly type: "files"; readonly files: readonly FileInfo[] }
-  | { readonly type: "ended"; readonly reason: string; readonly failed: boolean };
+  | { readonly type: "pictures"; readonly paths: readonly string[] }
+  | {
+      readonly type: "ended";
+      readonly reason: string;
+      readonly failed: boolean;
+      /** The identifier of the message with the coder's answer, if there is one. */
+      readonly answer?: string;
+    };
 
 /** Everything that has happened, for pages that connect later or reconnect. */
 export class ChatLog {

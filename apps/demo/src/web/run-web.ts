@@ -22,7 +22,7 @@ export async function runWeb({ options, codeExecutor, place, signal }: WebSettin
     chooseModel: () => chooseModel(options, codeExecutor.capabilities.languages),
     maxMessages: options.maxMessages,
     approve: options.approve,
-    task: options.task ?? defaultTask(options.executor),
+    task: options.task ?? defaultTask(options),
     place,
     signal,
   });

@@ -1,11 +1,12 @@
-import { isTaskResult, PendingApprovals, type RoundRobinGroupChat } from "@fenced/agentchat";
+import { isTaskResult, PendingApprovals } from "@fenced/agentchat";
 import { type CodeExecutor, FencedError } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
-import { createChatTeam } from "../chat-team.ts";
+import { type ChatTeam, createChatTeam } from "../chat-team.ts";
 import type { ChosenModel } from "../choose-model.ts";
 import { dataFile } from "../default-task.ts";
 import { inOwnWords } from "../demo-error.ts";
 import { ChatLog } from "./chat-log.ts";
+import { NewPictures } from "./new-pictures.ts";
 
 /** Settings of the page's chat. */
 export interface WebChatSettings {
@@ -27,8 +28,9 @@ export class WebChat {
   readonly #settings: WebChatSettings;
   /** True if the coder is a recording: it cannot react, so a refusal ends the chat. */
   readonly #replayed: boolean;
+  readonly #pictures: NewPictures = new NewPictures();
   readonly #approvals: PendingApprovals = new PendingApprovals({ timeoutMs: Infinity });
-  #team: RoundRobinGroupChat | undefined;
+  #team: ChatTeam | undefined;
   #run: AbortController | undefined;
   #ended: Promise<void> = Promise.resolve();
 
@@ -80,12 +82,18 @@ export class WebChat {
     try {
       // A live coder remembers; a recorded one starts again.
       if (this.#replayed || this.#team === undefined) this.#team = await this.#createTeam();
-      let reason = "";
-      for await (const item of this.#team.runStream({ task, signal })) {
-        if (isTaskResult(item)) reason = item.stopReason ?? "";
-        else this.log.add({ type: "message", message: item });
+      const { team, answered } = this.#team;
+      for await (const item of team.runStream({ task, signal })) {
+        if (isTaskResult(item)) {
+          const answer = answered.terminated ? item.messages.at(-1) : undefined;
+          const reason = item.stopReason ?? "";
+          this.log.add({ type: "ended", reason, failed: false, ...(answer && { answer: answer.id }) });
+        } else {
+          this.log.add({ type: "message", message: item });
+          // The page shows what a program drew right below its output.
+          if (item.metadata["exitCode"] !== undefined) await this.#showFiles();
+        }
       }
-      this.log.add({ type: "ended", reason, failed: false });
     } catch (error) {
       const reason = FencedError.isInstance(error)
         ? inOwnWords(error)
@@ -97,16 +105,20 @@ export class WebChat {
     }
   }
 
-  async #createTeam(): Promise<RoundRobinGroupChat> {
+  async #createTeam(): Promise<ChatTeam> {
     const { chooseModel, codeExecutor, maxMessages, approve } = this.#settings;
     const { client: modelClient } = await chooseModel();
     const pendingApprovals = approve ? this.#approvals : undefined;
-    return createChatTeam({ modelClient, codeExecutor, maxMessages, pendingApprovals }).team;
+    return createChatTeam({ modelClient, codeExecutor, maxMessages, showsPictures: true, pendingApprovals });
   }
 
   async #showFiles(): Promise<void> {
+    const { files: workspace } = this.#settings.codeExecutor;
     try {
-      this.log.add({ type: "files", files: (await this.#settings.codeExecutor.files.list()).slice(0, 200) });
+      const files = await workspace.list();
+      this.log.add({ type: "files", files: files.slice(0, 200) });
+      const paths = await this.#pictures.findNew(workspace, files);
+      if (paths.length > 0) this.log.add({ type: "pictures", paths });
     } catch {
       // The executor was stopped, or its workspace is gone: there is nothing to show.
     }

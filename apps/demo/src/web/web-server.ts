@@ -25,6 +25,7 @@ const page: Readonly<Record<string, readonly [string, string]>> = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/page.js": ["page.js", "text/javascript; charset=utf-8"],
   "/parts.js": ["parts.js", "text/javascript; charset=utf-8"],
+  "/markdown.js": ["markdown.js", "text/javascript; charset=utf-8"],
   "/page.css": ["page.css", "text/css; charset=utf-8"],
 };
 const maxBodyBytes = 100_000;
