@@ -1,3 +1,5 @@
+// oxlint-disable-next-line import/no-unassigned-import -- has an effect, before any class is defined
+import "./runtime/disposal.ts";
 export type { ComponentModel } from "./components/component-model.ts";
 export type { ComponentClass, ComponentContext, LoadComponentOptions } from "./components/component-class.ts";
 export { componentModelSchema } from "./components/component-model-schema.ts";

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { nodeProgram } from "@fenced/core/runtime";
 import type { DaemonTransport } from "./find-daemon.ts";
 
 const waitProgram: string = readFileSync(new URL("./container-leash.sh", import.meta.url), "utf8");
@@ -21,7 +22,8 @@ export interface LeashOrder {
  * Ends containers when this program dies, at any moment and even by `kill -9`. A tiny shell in its own process session
  * waits for its standard input to end, and then starts Node once to talk to the daemon, wherever that is. So it depends
  * neither on the code in the container nor on whether the container was started at all. It takes a millisecond to start
- * and a megabyte of memory. Not available on Windows.
+ * and a megabyte of memory. Not available on Windows, nor
+ * where there is no Node to start (`nodeProgram` of `@fenced/core/runtime`).
  *
  * @example
  * const leash = new ContainerLeash({ transport: daemon.transport, label: `my.owner=${id}`, end: "remove" });
@@ -34,11 +36,14 @@ export class ContainerLeash {
 
   constructor(order: LeashOrder) {
     if (process.platform === "win32") return;
-    const node = [process.execPath, "--input-type=module", "-e", endProgram, JSON.stringify(order)];
-    this.#shell = spawn("/bin/sh", ["-c", waitProgram, "fenced-container-leash", ...node], {
+    const node = nodeProgram();
+    // Without Node there is no leash; see below.
+    if (node === undefined) return;
+    const command = [node.file, "--input-type=module", "-e", endProgram, JSON.stringify(order)];
+    this.#shell = spawn("/bin/sh", ["-c", waitProgram, "fenced-container-leash", ...command], {
       cwd: "/",
       detached: true,
-      env: leashEnvironment(),
+      env: { ...leashEnvironment(), ...node.env },
       stdio: ["pipe", "ignore", "ignore"],
     });
     // Without a shell there is no leash, but containers still end with the connection that keeps them alive.
@@ -73,9 +78,9 @@ export class ContainerLeash {
   }
 }
 
-/** What `ssh` and an Electron application need; nothing else of this program's environment. */
+/** What `ssh` needs; nothing else of this program's environment. */
 function leashEnvironment(): Record<string, string> {
-  const env: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin", ELECTRON_RUN_AS_NODE: "1" };
+  const env: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
   for (const name of ["PATH", "HOME", "SSH_AUTH_SOCK", "LD_LIBRARY_PATH"]) {
     const value = process.env[name];
     if (value !== undefined) env[name] = value;

@@ -6,7 +6,9 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
-import Docker, { type DockerOptions } from "dockerode";
+import { loadPackage } from "@fenced/core/runtime";
+import type Docker from "dockerode";
+import type { DockerOptions } from "dockerode";
 import { z } from "zod";
 import { answered, connectionReason, dockerReason } from "./daemon-calls.ts";
 import { SshAgent, sshWords } from "./ssh-agent.ts";
@@ -112,6 +114,8 @@ async function tryStrategy({ connection: find }: Strategy): Promise<Daemon | str
     }
     return await ping(typeof connection === "string" ? connection : connection.host, transport);
   } catch (error) {
+    // There is no client, so that no other strategy can work either.
+    if (BackendUnavailableError.isInstance(error)) throw error;
     return dockerReason(error);
   }
 }
@@ -258,10 +262,28 @@ function makeClient(options: DockerOptions & { readonly agent: Agent }): Docker 
   const saved = clientVariables.map((name) => [name, process.env[name]] as const);
   for (const name of clientVariables) Reflect.deleteProperty(process.env, name);
   try {
-    return new Docker(options);
+    return new (loadClient())(options);
   } finally {
     for (const [name, value] of saved) if (value !== undefined) process.env[name] = value;
   }
+}
+
+const through = ["@fenced/executor-docker", "@fenced/executor-jupyter", "@fenced/docker-daemon"] as const;
+
+/**
+ * Loads the client when a daemon is looked for. It depends on `ssh2`, with native modules that bundlers cannot handle, and on
+ * gRPC, neither of which is used here.
+ */
+function loadClient(): typeof Docker {
+  const client = loadPackage("dockerode", { url: import.meta.url, through });
+  if (isClient(client)) return client;
+  throw new BackendUnavailableError("The package dockerode is not the client of Docker", {
+    remedy: "Run `npm install dockerode`.",
+  });
+}
+
+function isClient(value: unknown): value is typeof Docker {
+  return typeof value === "function";
 }
 
 function parse(host: string): URL {

@@ -10,7 +10,12 @@ const read = (file: string): string => readFileSync(path.join(import.meta.dirnam
 // that has got there.
 it("denies files, programs, threads, network, signals and new code to the JavaScript of the interpreter's process", () => {
   const program = `${read("../src/child/harden.mjs").replaceAll(/^export /gm, "")}\n${read("fixtures/realm-probe.mjs")}`;
-  const flags = [...restrictions([import.meta.dirname]), "--input-type=module", "--eval", program];
+  const flags = [
+    ...restrictions([import.meta.dirname], process.versions.node),
+    "--input-type=module",
+    "--eval",
+    program,
+  ];
   const output = execFileSync(process.execPath, flags, { env: {}, encoding: "utf8" });
   const results = new Map(Object.entries(parsed(output)));
   expect(results.size).toBeGreaterThan(80);

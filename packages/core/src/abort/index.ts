@@ -1,4 +1,6 @@
 import { setMaxListeners } from "node:events";
+// oxlint-disable-next-line import/no-unassigned-import -- has an effect, before any class is defined
+import "../runtime/disposal.ts";
 
 /** The longest delay a timer accepts, in milliseconds; a longer one would fire at once. */
 export const longestTimer = 2_147_483_647;

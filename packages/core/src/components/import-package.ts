@@ -1,6 +1,5 @@
-import { existsSync, realpathSync } from "node:fs";
-import { join } from "node:path";
 import { ComponentError } from "../errors/component-error.ts";
+import { applicationPlaces, ownPlace } from "../runtime/package-places.ts";
 import { packageOf, resolvePackage } from "./resolve-package.ts";
 
 /**
@@ -21,36 +20,33 @@ export async function importPackage(
   }
 }
 
+/** Single executable applications can import nothing but modules of Node. */
+const missingCodes = ["ERR_MODULE_NOT_FOUND", "ERR_UNKNOWN_BUILTIN_MODULE"];
+
 class PackageMissing extends Error {
   /** For programs that install packages in a way of their own. */
   readonly code = "FENCED_PACKAGE_MISSING";
 }
 
+// The comments keep bundlers from replacing what only Node can do when the program runs.
 async function importFromAnywhere(specifier: string): Promise<unknown> {
   try {
-    return await import(specifier);
+    return await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ specifier);
   } catch (error) {
     if (!hasMissingCode(error)) throw error;
     // This package's own location comes last: `require` may see more from there than `import` does (NODE_PATH). If the
     // package is there but one of its dependencies is missing, importing it again reports that.
-    const url = [...applicationPlaces(), import.meta.url]
+    const url = [...applicationPlaces(), ...ownPlace(import.meta.url)]
       .map((place) => resolvePackage(specifier, place))
       .find((found) => found !== undefined);
     if (url === undefined) throw new PackageMissing(`${specifier} was not found`, { cause: error });
-    return import(url);
+    return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ url);
   }
 }
 
-function applicationPlaces(): string[] {
-  const places = [join(process.cwd(), "main.js")];
-  const [, mainScript] = process.argv;
-  if (mainScript === undefined || !existsSync(mainScript)) return places;
-  // A command in a bin folder is a link to the script; the package may be installed at either place.
-  return [mainScript, realpathSync(mainScript), ...places];
-}
-
 function hasMissingCode(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+  // In a context of `node:vm`, errors of Node are not instances of that context's Error.
+  return typeof error === "object" && error !== null && "code" in error && missingCodes.includes(String(error.code));
 }
 
 function notInstalled(specifier: string, cause: unknown): ComponentError {

@@ -14,7 +14,7 @@ export function resolvePackage(specifier: string, base: string | URL): string | 
   try {
     return pathToFileURL(require.resolve(specifier)).href;
   } catch (error) {
-    if (!(error instanceof Error && "code" in error)) throw error;
+    if (typeof error !== "object" || error === null || !("code" in error)) throw error;
     // From another location, Node can only resolve like require(), which rejects packages that export only for import.
     if (error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") {
       return resolveForImport(specifier, require.resolve.paths(specifier) ?? []);

@@ -15,6 +15,8 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
+// oxlint-disable-next-line import/no-unassigned-import -- has an effect, before any class is defined
+import "../runtime/disposal.ts";
 import { captured, capturesContent } from "./content-capture.ts";
 import { errorType } from "./error-type.ts";
 import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
+import { findPackage } from "@fenced/core/runtime";
 import type { DockerClient } from "@fenced/docker-daemon";
 import { textField } from "../fields.ts";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
@@ -9,12 +10,14 @@ import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 /** How to build an image. */
 type ImageSettings = Pick<DockerJupyterServerOptions, "baseImage" | "pipPackages" | "onProgress">;
 
-const context = path.join(import.meta.dirname, "../../docker");
+const owner = "@fenced/executor-jupyter";
 const contextFiles = ["Dockerfile", "serve.py"];
 
 /** Builds the image of this package's Dockerfile, unless one with the same settings exists; returns its name. */
 export async function buildJupyterImage(docker: DockerClient, settings: ImageSettings): Promise<string> {
   const { baseImage = "python:3.12-slim", pipPackages = [], onProgress } = settings;
+  const manifest = findPackage(`${owner}/package.json`, { url: import.meta.url, through: [owner] });
+  const context = path.join(path.dirname(manifest), "docker");
   const buildargs = { BASE_IMAGE: baseImage, PIP_PACKAGES: pipPackages.join(" ") };
   const texts = await Promise.all(contextFiles.map((file) => readFile(path.join(context, file), "utf8")));
   const recipe = texts.join("") + JSON.stringify(buildargs);

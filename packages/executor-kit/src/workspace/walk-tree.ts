@@ -192,7 +192,9 @@ async function removeFile(directory: PinnedDirectory, name: string): Promise<"re
   } catch (error) {
     const code = errorCode(error);
     if (code === "ENOENT") return "gone";
-    if (code === "EISDIR" || (code === "EPERM" && process.platform !== "linux")) return "directory";
+    // Deno removes an empty directory like a file, and says this of others.
+    if (code === "EISDIR" || code === "ENOTEMPTY") return "directory";
+    if (code === "EPERM" && process.platform !== "linux") return "directory";
     throw error;
   }
 }

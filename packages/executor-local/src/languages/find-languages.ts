@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 // Always with `bigint`, as the lint rule requires.
 // oxlint-disable-next-line no-restricted-imports
 import { accessSync, constants, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { findPackage } from "@fenced/core/runtime";
 import type { LanguageCommand } from "@fenced/executor-kit";
 
 /** A command whose program was found. */
@@ -106,9 +106,9 @@ async function typeScriptCommand(
 
 /** Resolves tsx from the work directory, this package or the surrounding program. */
 function findTsx(cwd: string): string | undefined {
-  for (const from of [path.join(cwd, "block.ts"), fileURLToPath(import.meta.url), path.resolve("program.js")]) {
+  for (const url of [pathToFileURL(path.join(cwd, "block.ts")).href, import.meta.url]) {
     try {
-      return createRequire(from).resolve("tsx");
+      return findPackage("tsx", { url, through: ["@fenced/executor-local"] });
     } catch {
       // Not resolvable from there.
     }

@@ -6,6 +6,7 @@ import net from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { isMainThread } from "node:worker_threads";
 import { type BlockEvent, errorCode, type StreamName } from "@fenced/executor-kit";
 
 /** Maximum bytes per read: the default capacity of a pipe on Linux. */
@@ -197,6 +198,13 @@ export interface InputPipe {
 const batchSize = 32;
 
 /**
+ * False on Windows, which has no such pipes; in Deno, whose sockets cannot take over a descriptor; and in worker threads: when
+ * one ends, Node closes each descriptor that was opened there, even if a socket has taken it over and closed it since, and its
+ * number now belongs to another file of the program.
+ */
+const canUsePipes = process.platform !== "win32" && isMainThread && process.versions["deno"] === undefined;
+
+/**
  * Provides real pipes for the output of blocks. Node connects children through sockets, which programs cannot reopen,
  * so `echo oops > /dev/stderr` would fail. Node cannot create a pipe, but it can open a named one, and `mkfifo` creates
  * many of those at once.
@@ -253,7 +261,7 @@ export class PipeSupply {
   }
 
   async #make(): Promise<boolean> {
-    if (process.platform === "win32") return false;
+    if (!canUsePipes) return false;
     const names = Array.from({ length: batchSize }, (_, index) =>
       path.join(this.#directory, `pipe-${this.#made + index}`),
     );

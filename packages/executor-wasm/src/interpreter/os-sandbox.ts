@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
+import { installedNode } from "./installed.ts";
 
 /** Whether interpreters run inside an OS sandbox as well. */
 export type OsSandboxUse =
@@ -51,7 +52,7 @@ export function inOsSandbox(
   directories: readonly string[],
   command: readonly string[],
 ): readonly [program: string, ...words: string[]] {
-  const shown = [...directories, realpathSync(process.execPath)];
+  const shown = [...directories, installedNode().file];
   const info = directories.length === 0 ? [] : ["--info-fd", String(infoDescriptor)];
   return [
     places.find((each) => existsSync(each)) ?? "bwrap",
@@ -71,9 +72,10 @@ export function inOsSandbox(
 async function probe(): Promise<OsSandboxUse> {
   if (process.platform !== "linux") return { used: false, reason: "Bubblewrap works on Linux only." };
   if (!places.some((each) => existsSync(each))) return { used: false, reason: "Bubblewrap is not installed." };
-  const [program, ...words] = inOsSandbox([], [realpathSync(process.execPath), "--version"]);
+  const node = installedNode();
+  const [program, ...words] = inOsSandbox([], [node.file, "--version"]);
   try {
-    await promisify(execFile)(program, words, { env: {}, timeout: probeTakesMs, killSignal: "SIGKILL" });
+    await promisify(execFile)(program, words, { env: node.env, timeout: probeTakesMs, killSignal: "SIGKILL" });
     return { used: true };
   } catch (error) {
     const text = error instanceof Error ? error.message.split("\n").slice(1).join(" ").trim() : "";

@@ -4,6 +4,7 @@ import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
 import type { PythonPrograms } from "../child/child-program.ts";
 import { frameType, FrameChannel } from "./frames.ts";
+import { installedNode } from "./installed.ts";
 import { cacheDirectory, makeKept, openKept, type KeptFile } from "./kept-file.ts";
 import { snapshotInputs, startPython } from "./start-process.ts";
 
@@ -81,7 +82,7 @@ function notLoaded(): BackendUnavailableError {
 }
 
 function snapshotFile(programs: PythonPrograms, directory: string = cacheDirectory()): KeptFile {
-  const hash = createHash("sha256").update(process.versions.v8);
+  const hash = createHash("sha256").update(installedNode().version);
   for (const input of snapshotInputs(programs)) hash.update(input).update("\0");
   return { directory, name: `${prefix}${hash.digest("hex").slice(0, 32)}.snapshot`, mostBytes };
 }

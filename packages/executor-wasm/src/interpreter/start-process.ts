@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { realpathSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -13,6 +12,7 @@ import {
   pythonProcess,
   type PythonPrograms,
 } from "../child/child-program.ts";
+import { findInstalled, installedNode } from "./installed.ts";
 import { infoDescriptor, inOsSandbox } from "./os-sandbox.ts";
 
 /** Megabytes of JavaScript heap for an interpreter's process, besides the interpreter's memory. */
@@ -56,15 +56,13 @@ interface ProcessPlan {
   readonly options: ProcessOptions;
 }
 
-const load = createRequire(import.meta.url);
-
 /**
  * A file of a package, as the permission model sees it.
  *
  * @throws BackendUnavailableError if it is inside an archive, which only processes under Yarn's Plug'n'Play can read.
  */
 function fileOf(module: string): string {
-  const file = realpathSync(load.resolve(module));
+  const file = realpathSync(findInstalled(module));
   if (process.versions["pnp"] === undefined || !/\.zip[\\/]/.test(file)) return file;
   throw new BackendUnavailableError(`A package that interpreters need is in a zip archive: ${module}`, {
     remedy:
@@ -79,8 +77,8 @@ function directoryOf(module: string): string {
 
 /** What a snapshot depends on, besides the version of Node. */
 export function snapshotInputs({ modules, wheel = "" }: PythonPrograms = blockPrograms): readonly string[] {
-  const manifest: unknown = load("pyodide/package.json");
-  return [JSON.stringify(manifest), JSON.stringify(modules), path.basename(wheel), pythonProcess];
+  const manifest = readFileSync(findInstalled("pyodide/package.json"), "utf8");
+  return [manifest, JSON.stringify(modules), path.basename(wheel), pythonProcess];
 }
 
 /**
@@ -153,19 +151,20 @@ export function startJavaScript(options: ProcessOptions): StartedProcess {
  */
 function startProcess({ program, plan, directories, flags, inherited, options }: ProcessPlan): StartedProcess {
   const { mark, sandboxed } = options;
+  const node = installedNode();
   const words = [
-    ...restrictions(directories),
+    ...restrictions(directories, node.version),
     ...flags,
     "--input-type=module",
     "--eval",
     program,
     JSON.stringify(plan),
   ];
-  const command = [realpathSync(process.execPath), ...words];
+  const command = [node.file, ...words];
   const [first = "", ...rest] = sandboxed ? inOsSandbox(directories, command) : command;
   const child = spawn(first, rest, {
     cwd: directories[0],
-    env: mark ? { [mark.name]: mark.value } : {},
+    env: { ...node.env, ...(mark && { [mark.name]: mark.value }) },
     stdio: [
       ...(["ignore", "ignore", "ignore", "pipe"] as const),
       inherited[0] ?? "ignore",
@@ -192,20 +191,20 @@ async function processInside(child: ChildProcess): Promise<number | undefined> {
   return number === undefined ? undefined : Number(number);
 }
 
-/** Node's own restrictions on the code in a process. */
-export function restrictions(readableDirectories: readonly string[]): readonly string[] {
+/** The restrictions of a version of Node on the code in a process. */
+export function restrictions(readableDirectories: readonly string[], version: string): readonly string[] {
   return [
     "--no-warnings",
     "--no-addons",
     "--disallow-code-generation-from-strings",
     `--max-old-space-size=${heapMegabytes}`,
-    permissionFlag(),
+    permissionFlag(version),
     ...readableDirectories.map((each) => `--allow-fs-read=${path.join(each, "*")}`),
   ];
 }
 
 /** The permission model's flag had another name before it was stable. */
-function permissionFlag(): string {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+function permissionFlag(version: string): string {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
   return major > 22 || (major === 22 && minor >= 13) ? "--permission" : "--experimental-permission";
 }

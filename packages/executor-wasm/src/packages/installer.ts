@@ -1,22 +1,24 @@
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { joinSignals } from "@fenced/core/abort";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
 import { Tree } from "../files/tree.ts";
+import { findInstalled, owner } from "../interpreter/installed.ts";
 import { Interpreter, type InterpreterOptions } from "../interpreter/interpreter.ts";
 import { PackageRequests, type PackagePlaces } from "./package-requests.ts";
 
 const wheels: string = readFileSync(new URL("./guest/wheels.py", import.meta.url), "utf8");
 const choose: string = readFileSync(new URL("./guest/choose.py", import.meta.url), "utf8");
 
-/** Chooses and unpacks wheels, in an interpreter that has loaded `installerPrograms`. */
+/** Chooses and unpacks wheels, in an interpreter that has loaded `installerPrograms()`. */
 const installProgram: string = readFileSync(new URL("./guest/install.py", import.meta.url), "utf8");
 
 /** What that interpreter has loaded; the wheel, `packaging`, is unmodified. */
-const installerPrograms: PythonPrograms = {
-  modules: { ...blockPrograms.modules, wheels, choose },
-  wheel: fileURLToPath(new URL("../../vendor/packaging-26.3-py3-none-any.whl", import.meta.url)),
-};
+function installerPrograms(): PythonPrograms {
+  const manifest = findInstalled(`${owner}/package.json`);
+  const wheel = path.join(path.dirname(manifest), "vendor", "packaging-26.3-py3-none-any.whl");
+  return { modules: { ...blockPrograms.modules, wheels, choose }, wheel };
+}
 
 /** All programs; part of the name of an image, so that it changes with them. */
 export const programs: readonly string[] = [wheels, choose, installProgram];
@@ -74,7 +76,7 @@ async function runProgram(
     {
       ...options,
       engine: "Python",
-      programs: installerPrograms,
+      programs: installerPrograms(),
       memoryBytes,
       functionsModule: "functions",
       tree: new Tree(mebibyte),

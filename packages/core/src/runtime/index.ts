@@ -1,0 +1,2 @@
+export { nodeProgram, type NodeProgram } from "./node-program.ts";
+export { findPackage, loadPackage, type PackageSeeker } from "./package-places.ts";
