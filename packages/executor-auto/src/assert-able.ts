@@ -10,7 +10,7 @@ import type { OpenExecutorOptions } from "./open-executor-options.ts";
  */
 export function assertAble(
   { capabilities }: CodeExecutor,
-  { title }: Fence,
+  { title, newLanguage }: Pick<Fence, "title" | "newLanguage">,
   { requiredLanguages = [], functions = [] }: OpenExecutorOptions,
 ): void {
   const hasNot = (what: readonly string[], remedy: string): BackendUnavailableError =>
@@ -19,7 +19,7 @@ export function assertAble(
     });
   const lacking = requiredLanguages.filter((each) => !capabilities.languages.includes(canonicalLanguage(each)));
   if (lacking.length > 0) {
-    throw hasNot(lacking, "Install it, choose an image that has it (`image`), or use another fence.");
+    throw hasNot(lacking, newLanguage);
   }
   if (functions.some(isHostFunction) && capabilities.hostFunctions.length === 0) {
     throw hasNot(["host functions"], "Leave them out, or use another fence.");

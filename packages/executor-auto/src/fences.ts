@@ -11,6 +11,8 @@ export interface Fence {
   readonly title: string;
   /** Where code runs behind it, as text after "The code runs in". */
   readonly place: string;
+  /** What to do about a language that it does not support. */
+  readonly newLanguage: string;
   /** The package of its executor. */
   readonly packageName: string;
   /**
@@ -25,6 +27,7 @@ const container: Fence = {
   name: "docker",
   title: "Docker",
   place: "a Docker or Podman container",
+  newLanguage: "Choose an image that has it (`image`), or use another fence.",
   packageName: "@fenced/executor-docker",
   async make(options) {
     const { network = "none", image, pull, docker, onPullProgress } = options;
@@ -48,6 +51,7 @@ const osSandbox: Fence = {
   name: "os-sandbox",
   title: "the OS sandbox",
   place: "a sandbox of the operating system",
+  newLanguage: "Install it, or use another fence.",
   packageName: "@fenced/executor-local",
   async make(options) {
     const { LocalCommandLineCodeExecutor } = await importExecutor(
@@ -70,6 +74,7 @@ const wasm: Fence = {
   name: "wasm",
   title: "WebAssembly",
   place: "an interpreter in WebAssembly",
+  newLanguage: "Use another fence.",
   packageName: "@fenced/executor-wasm",
   async make(options) {
     const { network = "none", memoryBytes = 0, workDir } = options;

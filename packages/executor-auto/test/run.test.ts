@@ -37,7 +37,16 @@ describe("fenced run", () => {
     expect(exitCode).toBe(125);
     expect(stdout).toBe("");
     expect(stderr).toContain("No fence could be opened");
-    expect(stderr).toContain("- WebAssembly: WebAssembly does not support bash here.");
+    expect(stderr).toContain("- WebAssembly: WebAssembly does not support bash here. Use another fence.");
+  });
+
+  it("runs nothing without a fence if this machine lacks a language", async () => {
+    const text = markdown(["javascript", "console.log(1)"], ["python", "print(2)"]);
+    const env = await machine("wasm");
+    const { exitCode, stdout, stderr } = await runNode(cli, ["run", "-", "--executor", "local", "-q"], env, text)
+      .outcome;
+    expect([exitCode, stdout]).toEqual([125, ""]);
+    expect(stderr).toBe("This machine does not support python here. Install it, or use a fence that has it.\n");
   });
 
   it("passes options on, and exits with 124 after a timeout", async () => {

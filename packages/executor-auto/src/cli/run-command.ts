@@ -1,5 +1,6 @@
 import type { CodeExecutor } from "@fenced/core";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { assertAble } from "../assert-able.ts";
 import { importExecutor } from "../import-executor.ts";
 import type { OpenExecutorOptions } from "../open-executor-options.ts";
 import { openExecutor } from "../open-executor.ts";
@@ -77,7 +78,7 @@ async function run(file: string, flags: RunFlags, signal: AbortSignal): Promise<
 
 async function open(flags: RunFlags, requiredLanguages: readonly string[], signal: AbortSignal): Promise<CodeExecutor> {
   const { executor: name, quiet, image, allow, network = allow && { allow }, ...given } = flags;
-  if (name === "local") return openLocal(given, quiet);
+  if (name === "local") return openLocal(given, requiredLanguages, quiet);
   const options: OpenExecutorOptions = {
     ...given,
     ...(image === undefined ? {} : { image }),
@@ -92,6 +93,7 @@ async function open(flags: RunFlags, requiredLanguages: readonly string[], signa
 
 async function openLocal(
   options: Pick<RunFlags, "workDir" | "timeoutMs" | "totalTimeoutMs" | "env">,
+  requiredLanguages: readonly string[],
   quiet: boolean,
 ): Promise<CodeExecutor> {
   const { LocalCommandLineCodeExecutor } = await importExecutor(
@@ -101,7 +103,19 @@ async function openLocal(
   // This command prints its own warning.
   process.removeAllListeners("warning");
   if (!quiet) say("Warning: the code runs on this machine without a fence. It can do everything that you can.");
-  return new LocalCommandLineCodeExecutor(options);
+  const executor = new LocalCommandLineCodeExecutor(options);
+  try {
+    await executor.start();
+    assertAble(
+      executor,
+      { title: "this machine", newLanguage: "Install it, or use a fence that has it." },
+      { requiredLanguages },
+    );
+    return executor;
+  } catch (error) {
+    await executor.stop();
+    throw error;
+  }
 }
 
 /** Rejects options that would be ignored. */
