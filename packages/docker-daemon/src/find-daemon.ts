@@ -2,11 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { Agent as TlsAgent } from "node:https";
-import { homedir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
-import { loadPackage } from "@fenced/core/runtime";
+import { homeDirectory, loadPackage } from "@fenced/core/runtime";
 import type Docker from "dockerode";
 import type { DockerOptions } from "dockerode";
 import { z } from "zod";
@@ -162,7 +161,7 @@ function sockets(): { readonly name: string; readonly file: string }[] {
   return [
     { name: "the default socket", file: "/var/run/docker.sock" },
     { name: "the rootless socket", file: path.join(user, "docker.sock") },
-    { name: "Docker Desktop's socket", file: path.join(homedir(), ".docker", "run", "docker.sock") },
+    { name: "Docker Desktop's socket", file: path.join(homeDirectory(), ".docker", "run", "docker.sock") },
     { name: "Podman's socket", file: path.join(user, "podman", "podman.sock") },
     { name: "Podman's system-wide socket", file: "/run/podman/podman.sock" },
   ];
@@ -172,7 +171,7 @@ function sockets(): { readonly name: string; readonly file: string }[] {
 function connectionFromEnvironment(host: string): DockerConnection {
   const { DOCKER_TLS_VERIFY: verify = "", DOCKER_CERT_PATH: certPath } = process.env;
   if (!host.startsWith("tcp:") || (verify === "" && certPath === undefined)) return host;
-  return { host, certPath: certPath ?? path.join(homedir(), ".docker"), tlsVerify: verify !== "" };
+  return { host, certPath: certPath ?? path.join(homeDirectory(), ".docker"), tlsVerify: verify !== "" };
 }
 
 const configFile = z.object({ currentContext: z.string().optional() });
@@ -188,7 +187,7 @@ const metaFile = z.object({
  * @throws Error if the context does not exist or cannot be read.
  */
 function connectionFromContext(): DockerConnection | undefined {
-  const { DOCKER_CONFIG: directory = path.join(homedir(), ".docker"), DOCKER_CONTEXT: chosen } = process.env;
+  const { DOCKER_CONFIG: directory = path.join(homeDirectory(), ".docker"), DOCKER_CONTEXT: chosen } = process.env;
   const name = chosen ?? readJson(path.join(directory, "config.json"), configFile)?.currentContext;
   if (name === undefined || name === "" || name === "default") return undefined;
   const id = createHash("sha256").update(name).digest("hex");

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { chown, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { needs } from "@fenced/test-support";
@@ -51,6 +51,18 @@ describe("fenced doctor", () => {
       Jupyter: expect.stringMatching(/^\d|apt-get install -y jupyter-server python3-ipykernel$/),
       ssh: `${root}apt-get install -y openssh-client`,
     });
+  });
+
+  it("works for a user without a name and a home directory, and so does WebAssembly", needs("root"), async () => {
+    const uid = 54_321;
+    const TMPDIR = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    onTestFinished(() => rm(TMPDIR, { recursive: true }));
+    await chown(TMPDIR, uid, uid);
+    const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], { TMPDIR }, "", uid).outcome;
+    expect(exitCode).toBe(0);
+    const { fences } = JSON.parse(stdout) as Diagnosis;
+    expect(fences[0]?.problem ?? "").not.toContain("homedir");
+    expect(fences.find(({ name }) => name === "wasm")?.works).toBe(true);
   });
 
   it("does not name the option of the library that it sets itself", needs("docker"), async () => {

@@ -14,16 +14,24 @@ export interface Started {
   readonly said: (text: string) => Promise<void>;
 }
 
-/** Runs a program of this package's sources or tests in Node, without a terminal. */
+/**
+ * Runs a program of this package's sources or tests in Node, without a terminal.
+ *
+ * @param uid - of a user without a name, who has no home directory either. Default: this process's user.
+ */
 export function runNode(
   file: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   stdin = "",
+  uid?: number,
 ): Started {
-  const { DOCKER_HOST: _host, ...inherited } = process.env;
+  const { DOCKER_HOST: _host, HOME: home, ...inherited } = process.env;
   const words = [...programArguments(new URL(file, import.meta.url), withoutPackages), ...args];
-  const child = spawn(process.execPath, words, { env: { ...inherited, ...env } });
+  const child = spawn(process.execPath, words, {
+    env: { ...inherited, ...(uid === undefined && home !== undefined && { HOME: home }), ...env },
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   child.stdin.on("error", () => {}).end(stdin);
   const texts = { stdout: "", stderr: "" };

@@ -1,2 +1,3 @@
 export { nodeProgram, type NodeProgram } from "./node-program.ts";
 export { findPackage, loadPackage, type PackageSeeker } from "./package-places.ts";
+export { homeDirectory } from "./home-directory.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { access } from "node:fs/promises";
-import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { homeDirectory } from "@fenced/core/runtime";
 import { pythonCandidates } from "@fenced/executor-kit";
 
 /** A program or a setting, and whether this machine has it. */
@@ -121,7 +121,7 @@ async function findJupyter(): Promise<string | null> {
 
 async function findKubeconfig(): Promise<string | null> {
   const [first] = (process.env["KUBECONFIG"] ?? "").split(delimiter);
-  const file = first === undefined || first === "" ? join(homedir(), ".kube", "config") : first;
+  const file = first === undefined || first === "" ? join(homeDirectory(), ".kube", "config") : first;
   return (await isThere(file)) ? file : null;
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { homeDirectory } from "@fenced/core/runtime";
 import { parse } from "yaml";
 import { z } from "zod";
 import type { ClusterAccess, CredentialSource } from "./cluster-access.ts";
@@ -111,7 +111,7 @@ function kubeconfigFiles(given: string | undefined): string[] {
   }
   const listed = process.env["KUBECONFIG"];
   const names =
-    listed === undefined || listed === "" ? [path.join(homedir(), ".kube/config")] : listed.split(path.delimiter);
+    listed === undefined || listed === "" ? [path.join(homeDirectory(), ".kube/config")] : listed.split(path.delimiter);
   return names.filter((name) => name !== "" && existsSync(name));
 }
 

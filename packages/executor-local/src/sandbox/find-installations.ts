@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import { homeDirectory } from "@fenced/core/runtime";
 import { hostEnvironment } from "@fenced/executor-kit";
 import { findProgram } from "../languages/find-languages.ts";
 import type { VirtualEnv } from "../virtual-env.ts";
@@ -179,7 +179,7 @@ function namesIn(directory: string): string[] {
  * @param depth - minimum depth below a home directory.
  */
 function isInstallation(prefix: string, depth: number): boolean {
-  const home = real(homedir());
+  const home = real(homeDirectory());
   if (isWithin(home, prefix) || prefix.split("/").length < 3 || /^\/(home|Users)\/[^/]*$/.test(prefix)) return false;
   if (!isWithin(prefix, home)) return true;
   const below = path.relative(home, prefix);

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { homeDirectory } from "@fenced/core/runtime";
 
 /** Windows has no such flag. */
 const noFollow = process.platform === "win32" ? 0 : fs.constants.O_NOFOLLOW;
@@ -17,7 +18,7 @@ export interface KeptFile {
 
 /** The user's cache directory. */
 export function cacheDirectory(): string {
-  const home = homedir();
+  const home = homeDirectory();
   if (process.platform === "win32") return path.join(process.env.LOCALAPPDATA ?? home, "fenced", "cache");
   if (process.platform === "darwin") return path.join(home, "Library", "Caches", "fenced");
   const configured = process.env.XDG_CACHE_HOME;
