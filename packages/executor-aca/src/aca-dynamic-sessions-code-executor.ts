@@ -1,4 +1,3 @@
-import path from "node:path";
 import {
   defineComponent,
   ExecutorStoppedError,
@@ -83,7 +82,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
     paths: readonly string[],
     toDirectory: string = this.#options.outputDir ?? ".",
   ): Promise<string[]> {
-    return this.files.download(paths, path.resolve(toDirectory));
+    return this.files.download(paths, toDirectory);
   }
 
   /** The paths of the session's files, relative to where blocks run. */

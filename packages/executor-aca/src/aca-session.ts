@@ -61,6 +61,11 @@ export class AcaSession implements BackendSession {
     }
   }
 
+  /** The service fixes it. */
+  get workspacePath(): string {
+    return "/mnt/data";
+  }
+
   get files(): BackendFiles {
     return this.#filesUntil();
   }

@@ -57,8 +57,8 @@ export interface BackendSession {
    */
   runProgram?(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
 
-  /** Absolute path of the work directory, as programs see it. Required with `runProgram`. */
-  readonly workspacePath?: string;
+  /** Absolute path of the work directory, as programs see it, if it is known. Required with `runProgram`. */
+  readonly workspacePath?: string | undefined;
 
   /** Maps ports of programs in the session to ports of 127.0.0.1 on this host. Default: none. */
   readonly ports?: ReadonlyMap<number, number>;

@@ -12,7 +12,7 @@ export {
   type ForkedExecutor,
   type ForkOptions,
 } from "./forkable-code-executor.ts";
-export { absolutePaths } from "./workspace/absolute-paths.ts";
+export { absolutePath, absolutePaths } from "./workspace/absolute-paths.ts";
 export {
   asWorkspaceError,
   diskFull,

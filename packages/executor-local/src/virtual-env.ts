@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
-import { errorCode, readOwnFile, removeOwnFile, removeTree, writeOwnFile } from "@fenced/executor-kit";
+import { absolutePath, errorCode, readOwnFile, removeOwnFile, removeTree, writeOwnFile } from "@fenced/executor-kit";
 import { z } from "zod";
 import { findProgram } from "./languages/find-languages.ts";
 
@@ -23,7 +23,7 @@ export interface VirtualEnv {
  * @throws InvalidInputError if there is none at `directory`.
  */
 export function findVirtualEnv(directory: string): VirtualEnv {
-  const root = path.resolve(directory);
+  const root = absolutePath(directory, "virtualEnv");
   const bin = path.join(root, process.platform === "win32" ? "Scripts" : "bin");
   const python = path.join(bin, process.platform === "win32" ? "python.exe" : "python");
   if (existsSync(path.join(root, "pyvenv.cfg")) && existsSync(python)) return { directory: root, bin, python };
@@ -87,7 +87,7 @@ export async function createVirtualEnv(directory: string, options: CreateVirtual
     python: given,
     trustExisting = false,
   } = checkOptions(createVirtualEnvOptions, options, "createVirtualEnv");
-  const root = path.resolve(directory);
+  const root = absolutePath(directory, "directory");
   const searchPath = process.env["PATH"] ?? "";
   const uv = findProgram("uv", searchPath);
   if (existsSync(path.join(root, "pyvenv.cfg"))) {

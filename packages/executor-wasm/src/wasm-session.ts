@@ -11,7 +11,7 @@ import {
   type BlockRun,
 } from "@fenced/executor-kit";
 import { DisplayBoard, RichEvents } from "@fenced/executor-kit/displays";
-import { TreeAccess } from "./files/tree-access.ts";
+import { TreeAccess, workspacePath } from "./files/tree-access.ts";
 import { Tree } from "./files/tree.ts";
 import { hostCallsPath } from "./interpreter/call-connections.ts";
 import { Interpreter, pythonFunctions, type Engine } from "./interpreter/interpreter.ts";
@@ -41,6 +41,7 @@ export interface WasmSessionOptions {
 /** A file system in this process's memory, and interpreters in their own processes. */
 export class WasmSession implements BackendSession {
   readonly files: RemoteFiles;
+  readonly workspacePath: string = workspacePath;
   readonly #options: WasmSessionOptions;
   readonly #tree: Tree;
   readonly #mark: { readonly name: string; readonly value: string };

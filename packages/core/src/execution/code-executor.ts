@@ -48,7 +48,7 @@ export interface CodeExecutor extends AsyncDisposable {
 
   /**
    * Absolute path of the blocks' working directory, as programs see it; `undefined` before `start()`, and for executors
-   * without processes.
+   * that do not know it.
    */
   readonly workspacePath?: string | undefined;
 

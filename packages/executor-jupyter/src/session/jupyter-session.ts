@@ -59,6 +59,10 @@ export class JupyterSession implements BackendSession {
     return this.#slot.files;
   }
 
+  get workspacePath(): string | undefined {
+    return this.#slot.workspacePath;
+  }
+
   functionPlaces(): Omit<FunctionPlaces, "owner"> {
     const { functions = "", commands = "" } = this.#slot.latest?.report ?? {};
     return functions === "" ? {} : { python: functions, commands };

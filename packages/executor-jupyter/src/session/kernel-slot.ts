@@ -88,6 +88,11 @@ export class KernelSlot {
     throw new BackendUnavailableError("The workspace does not exist yet", { remedy: "Start the executor first." });
   }
 
+  /** The workspace's absolute path, as the kernel names it; `undefined` if it does not say. */
+  get workspacePath(): string | undefined {
+    return this.latest?.report?.workspace ?? this.#workspace;
+  }
+
   /**
    * The kernel; a new one if the previous one is gone.
    *

@@ -28,16 +28,18 @@ export const defaultLanguages: Readonly<Record<string, LanguageCommand>> = {
 /**
  * The default languages, overridden by the user's.
  *
- * @throws InvalidInputError if an entry has no program, or its extension is not a plain word.
+ * @throws InvalidInputError if an entry has no program or contains a NUL character, or its extension is not a plain word.
  */
 export function languageTable(
   own: Readonly<Record<string, LanguageCommand>> | undefined,
 ): Readonly<Record<string, LanguageCommand>> {
   const table: Record<string, LanguageCommand> = { ...defaultLanguages };
   for (const [name, entry] of Object.entries(own ?? {})) {
-    if (!/^\w+$/.test(entry.extension) || (entry.command[0] ?? "") === "") {
+    const { extension, command } = entry;
+    if (!/^\w+$/.test(extension) || (command[0] ?? "") === "" || command.some((word) => word.includes("\0"))) {
       throw new InvalidInputError(`The entry for "${name}" in \`languages\` is not usable`, {
-        remedy: 'Give it an extension without a dot, and a command, e.g. { extension: "rb", command: ["ruby"] }.',
+        remedy:
+          'Give it an extension without a dot, and a command without NUL characters, e.g. { extension: "rb", command: ["ruby"] }.',
       });
     }
     table[canonicalLanguage(name)] = entry;

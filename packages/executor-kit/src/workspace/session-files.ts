@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
 import { isCallFile } from "../host-calls/file-calls.ts";
 import type { SessionLife } from "../session-life.ts";
+import { absolutePath } from "./absolute-paths.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
 import { refuseHome, relativeToWorkspace } from "./workspace-path.ts";
 
@@ -81,7 +82,8 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
 
   async download(paths: readonly string[], toDirectory: string): Promise<string[]> {
     checkOptions(argumentsOf.download, { paths, toDirectory }, "files.download");
-    return this.#use((files, inside) => files.download(paths.map(inside), toDirectory));
+    const directory = absolutePath(toDirectory, "toDirectory");
+    return this.#use((files, inside) => files.download(paths.map(inside), directory));
   }
 
   /** @param action - `inside` makes an absolute path in the workspace relative to it. */

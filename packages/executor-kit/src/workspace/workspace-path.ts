@@ -1,5 +1,6 @@
 import path from "node:path";
 import { WorkspacePathError } from "@fenced/core";
+import { startsInHome } from "./absolute-paths.ts";
 import { hasBytes, unusableName } from "./path-bytes.ts";
 
 /**
@@ -43,7 +44,7 @@ export function relativeToWorkspace(given: string, workspace: string | undefined
  * directory named `~`.
  */
 export function refuseHome(given: string): void {
-  if (!/^~[\w.-]*(?:\/|$)/.test(given)) return;
+  if (!startsInHome(given)) return;
   throw new WorkspacePathError(`The path ${JSON.stringify(given)} is not in the workspace: \`~\` is not expanded`, {
     remedy: "Use a path relative to the workspace; for a file whose name starts with `~`, put `./` before it.",
   });

@@ -90,6 +90,7 @@ export const filename: ConformanceGroup = {
       async run(kit) {
         const { language } = kit;
         const executor = await kit.shared();
+        await executor.start();
         const { workspacePath } = executor;
         if (workspacePath === undefined) return;
         const path = `sub/absolute.${language.extension}`;
