@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { ensureInstalled, onWindows, pnpmCommand, root, stopTogether } from "./workspace.mjs";
 
 const summaries = join(root, ".turbo", "runs");
@@ -47,6 +47,8 @@ export async function runTasks(tasks, { turboArguments = [], taskArguments = [],
     /** @type {NodeJS.ProcessEnv & { FENCED_BACKENDS: string }} */
     const environment = {
       ...process.env,
+      // As npm and pnpm do for scripts: the workspace's own tools are among the backends.
+      PATH: [join(root, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter),
       FENCED_BACKENDS: join(temporary, "backends.json"),
       ...turboEnvironment(),
       ...env,

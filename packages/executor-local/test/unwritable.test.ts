@@ -8,19 +8,16 @@ import { hostCommand } from "./support/host-command.ts";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
 describe("a work directory that cannot be written to", needs("python3", "root"), () => {
-  it.each([
-    ["that is read-only", "mount -o bind,ro", /EROFS.*read-only: set `workDir` to one that can be written to/],
-    ["on a full disk", "mount -o size=4k,nr_inodes=1 -t tmpfs", /ENOSPC.*is full: make room/],
-  ])("%s is called so", async (_, mount, message) => {
+  it("because it is read-only is called so", async () => {
     const workDir = await temporaryDirectory();
     const program = await hostCommand("runs-a-block.ts");
-    const inside = ["-c", `${mount} "$0" "$0" && exec "$@"`, workDir, ...program, "print(1)"];
+    const inside = ["-c", `mount -o bind,ro "$0" "$0" && exec "$@"`, workDir, ...program, "print(1)"];
     const options = JSON.stringify({ workDir });
     const child = spawn("unshare", ["--mount", "sh", ...inside, options], {
       env: { ...process.env, FENCED_TEST_TMPDIR: tmpdir() },
       stdio: ["ignore", "ignore", "pipe"],
     });
     const [said] = await Promise.all([text(child.stderr), once(child, "exit")]);
-    expect(said).toMatch(message);
+    expect(said).toMatch(/EROFS.*read-only: set `workDir` to one that can be written to/);
   });
 });
