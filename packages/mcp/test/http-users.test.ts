@@ -73,6 +73,33 @@ async function send({ url }: Service, headers: Record<string, string>, { method 
 
 const as = (name: string) => ({ authorization: `Bearer token-of-${name}` });
 
+it("takes no more memory for a body that arrives one byte at a time", async () => {
+  const handler = createMcpHandler<User>({
+    createExecutor: () => new LocalCommandLineCodeExecutor(),
+    authenticate: () => ({ name: "ann" }),
+  });
+  onTestFinished(() => handler.close());
+  const bytes = new TextEncoder().encode(initialize);
+  // The same memory each time: only a body that keeps no piece can be read.
+  const piece = new Uint8Array(1);
+  let at = 0;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => {
+        if (at === bytes.length) return controller.close();
+        piece.set(bytes.subarray(at, ++at));
+        return controller.enqueue(piece);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const headers = { accept, "content-type": "application/json" };
+  const init = { method: "POST", headers, body, duplex: "half" };
+  const response = await handler(new Request("http://127.0.0.1/mcp", init));
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain("serverInfo");
+});
+
 describe("a handler in a custom server", () => {
   it("rejects unknown users", async () => {
     const createExecutor = vi.fn<McpHandlerOptions<User>["createExecutor"]>(() => new LocalCommandLineCodeExecutor());

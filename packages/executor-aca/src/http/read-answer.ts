@@ -1,4 +1,4 @@
-import { BackendUnavailableError, parseJson as parseJsonText, sanitizeTerminalText } from "@fenced/core";
+import { BackendUnavailableError, ByteQueue, parseJson as parseJsonText, sanitizeTerminalText } from "@fenced/core";
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { markNumbers } from "./exact-numbers.ts";
@@ -63,19 +63,18 @@ function header({ headers }: Dispatcher.ResponseData, name: string): string | un
 
 /** Reads at most `limit` bytes, for at most `patienceMs`. */
 async function readText({ body }: Dispatcher.ResponseData, limit: number): Promise<{ text: string; isCut: boolean }> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
+  const bytes = new ByteQueue();
   const timer = setTimeout(() => body.destroy(new Error("The answer does not end")), patienceMs);
   try {
     for await (const piece of body as AsyncIterable<Uint8Array>) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > limit) break;
+      bytes.add(piece);
+      if (bytes.length > limit) break;
     }
   } finally {
     clearTimeout(timer);
   }
-  return { text: Buffer.concat(pieces).toString("utf8"), isCut: length > limit };
+  const isCut = bytes.length > limit;
+  return { text: new TextDecoder().decode(bytes.take()), isCut };
 }
 
 function parseJson(text: string): unknown {

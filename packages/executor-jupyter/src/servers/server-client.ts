@@ -1,4 +1,4 @@
-import { BackendUnavailableError, JsonLimitError, parseJson } from "@fenced/core";
+import { BackendUnavailableError, ByteQueue, JsonLimitError, parseJson } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
 import { errorCode } from "@fenced/executor-kit";
 import { Agent, fetch, type RequestInit, type Response } from "undici";
@@ -132,14 +132,12 @@ export class ServerClient implements AsyncDisposable {
   }
 
   async #text(response: Response, longest: number): Promise<string> {
-    const chunks: Uint8Array[] = [];
-    let length = 0;
+    const bytes = new ByteQueue();
     for await (const chunk of this.body(response)) {
-      length += chunk.length;
-      if (length > longest) throw this.#invalid(`longer than ${longest} bytes`);
-      chunks.push(chunk);
+      if (bytes.length + chunk.length > longest) throw this.#invalid(`longer than ${longest} bytes`);
+      bytes.add(chunk);
     }
-    return Buffer.concat(chunks).toString();
+    return new TextDecoder().decode(bytes.take());
   }
 
   #invalid(what: string, cause?: unknown): BackendUnavailableError {

@@ -1,4 +1,4 @@
-import { JsonLimitError, parseJson } from "@fenced/core";
+import { ByteQueue, JsonLimitError, parseJson } from "@fenced/core";
 import type { RichOutput } from "./display-board.ts";
 
 /** Maximum length of a message; anything longer is forged. */
@@ -16,8 +16,7 @@ export class ForgedDisplay extends Error {}
 
 /** Reads length-prefixed messages from chunks of any size. The running code can write anything there. */
 export class DisplayMessages {
-  #chunks: Buffer[] = [];
-  #size = 0;
+  readonly #bytes = new ByteQueue();
   /** Length of the current message, once it is known. */
   #wanted: number | undefined;
 
@@ -26,33 +25,23 @@ export class DisplayMessages {
    * @throws ForgedDisplay if the bytes are not messages.
    */
   push(chunk: Uint8Array): DisplayMessage[] {
-    this.#chunks.push(Buffer.from(chunk));
-    this.#size += chunk.length;
+    this.#bytes.add(chunk);
     const found: DisplayMessage[] = [];
     for (;;) {
       if (this.#wanted === undefined) {
-        if (this.#size < 4) return found;
-        this.#wanted = this.#take(4).readUInt32BE(0);
+        if (this.#bytes.length < 4) return found;
+        this.#wanted = Buffer.from(this.#bytes.take(4)).readUInt32BE(0);
         if (this.#wanted > longestMessage) throw new ForgedDisplay("A display is too long");
       }
-      if (this.#size < this.#wanted) return found;
-      found.push(readDisplayMessage(this.#take(this.#wanted)));
+      if (this.#bytes.length < this.#wanted) return found;
+      found.push(readDisplayMessage(this.#bytes.take(this.#wanted)));
       this.#wanted = undefined;
     }
-  }
-
-  #take(size: number): Buffer {
-    const [first = Buffer.alloc(0)] = this.#chunks;
-    // Copy only once, however many messages it contains.
-    const all = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
-    this.#chunks = [all.subarray(size)];
-    this.#size -= size;
-    return all.subarray(0, size);
   }
 }
 
 /** @throws ForgedDisplay if the bytes are not a message. */
-export function readDisplayMessage(bytes: Buffer): DisplayMessage {
+export function readDisplayMessage(bytes: Uint8Array): DisplayMessage {
   let message: unknown;
   try {
     message = parseJson(bytes);

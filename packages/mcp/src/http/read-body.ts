@@ -1,5 +1,4 @@
-import { Buffer } from "node:buffer";
-import { JsonLimitError, parseJson } from "@fenced/core";
+import { ByteQueue, JsonLimitError, parseJson } from "@fenced/core";
 import type { HeldBody } from "./held-bodies.ts";
 import type { Refusal } from "./refuse.ts";
 
@@ -21,20 +20,18 @@ export async function readBody(
   held: HeldBody,
 ): Promise<{ readonly body: unknown } | { readonly refusal: Refusal }> {
   if (request.method !== "POST") return { body: undefined };
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const bytes = new ByteQueue();
   // On some servers, cancelling the stream would close the connection, and with it the response.
   for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError("A request's body must be bytes.");
-    size += chunk.byteLength;
-    if (size > maxBytes) {
+    if (bytes.length + chunk.byteLength > maxBytes) {
       return { refusal: { status: 413, message: `The request is larger than ${maxBytes} bytes, the server's limit.` } };
     }
     if (!held.add(chunk.byteLength)) return { refusal: tooManyBytes };
-    chunks.push(chunk);
+    bytes.add(chunk);
   }
   try {
-    return { body: parseJson(Buffer.concat(chunks), { maxValues: mostValues }) };
+    return { body: parseJson(bytes.take(), { maxValues: mostValues }) };
   } catch (error) {
     if (error instanceof JsonLimitError) {
       return { refusal: { status: 413, message: `The request is ${error.message}, the server's limit.` } };
