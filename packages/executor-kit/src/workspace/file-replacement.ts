@@ -113,15 +113,9 @@ export class FileReplacement implements AsyncDisposable {
 
   /** Gives the file what people set on the old one: its permissions, and its owner unless code has one of its own. */
   async #takeAfter(before: Stats | undefined, owner: ReplacementRequest["owner"]): Promise<void> {
-    const { uid, gid } = owner ?? before ?? {};
     try {
-      if (uid !== undefined && gid !== undefined) {
-        await this.#handle.chown(uid, gid).catch((error: unknown) => {
-          // Only root may give files away; another user's old file then becomes this user's.
-          if (owner) throw error;
-        });
-      }
-      if (before) await this.#handle.chmod(before.mode & 0o777);
+      await likeBefore(this.#handle, before);
+      if (owner) await this.#handle.chown(owner.uid, owner.gid);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
@@ -173,17 +167,34 @@ async function openPart(
   return { directory: beside, handle: await open(beside.entry(name), newFile, 0o666) };
 }
 
-/** Writes a file of this host, in the same way. Writes through a link, and into what is not a file, such as a pipe. */
+/**
+ * Writes a file of this host, in the same way. Writes through a link, and into what cannot be replaced: a pipe, or a file
+ * in a directory that this process must not write to.
+ */
 export async function replaceLocalFile(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   const target = await realpath(file).catch(() => file);
   const before = await stat(target).catch(() => undefined);
   if (before && !before.isFile()) return pipeline(content, createWriteStream(target));
   const part = path.join(path.dirname(target), `.fenced-${randomUUID()}.part`);
+  const handle = await open(part, newFile, 0o666).catch((error: unknown) => {
+    if (before && ["EACCES", "EPERM", "EROFS"].includes(errorCode(error) ?? "")) return undefined;
+    throw error;
+  });
+  if (!handle) return pipeline(content, createWriteStream(target));
   try {
-    await pipeline(content, createWriteStream(part, { flags: "wx", ...(before && { mode: before.mode & 0o777 }) }));
+    await likeBefore(handle, before);
+    await pipeline(content, handle.createWriteStream());
     await rename(part, target);
   } catch (error) {
+    await handle.close().catch(() => {});
     await rm(part, { force: true });
     throw error;
   }
+}
+
+/** Gives a file the permissions of the one that it replaces, and its owner, if this process may give files away. */
+async function likeBefore(handle: FileHandle, before: Stats | undefined): Promise<void> {
+  if (!before) return;
+  await handle.chown(before.uid, before.gid).catch(() => {});
+  await handle.chmod(before.mode & 0o777);
 }

@@ -1,5 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { DirectoryFiles } from "@fenced/executor-kit";
@@ -171,6 +184,21 @@ describe("DirectoryFiles", () => {
     expect(copies).toEqual([path.join(target, "new/deep/er/x"), path.join(target, "new/with space ü.bin")]);
     expect(await readFile(path.join(target, "new/deep/er/x"), "utf8")).toBe("y");
     expect((await readFile(path.join(target, "new/with space ü.bin"))).equals(Buffer.alloc(300_000, 7))).toBe(true);
+  });
+
+  it.skipIf(process.platform === "win32")("keeps the permissions and the owner of a local file", async () => {
+    const { files, outside } = await workspace();
+    await files.write("a", "new");
+    const copy = path.join(outside, "a");
+    await writeFile(copy, "old");
+    // More than most umasks leave a new file.
+    await chmod(copy, 0o666);
+    const owner = process.getuid?.() === 0 ? 12_345 : (process.getuid?.() ?? 0);
+    await chown(copy, owner, process.getgid?.() ?? 0);
+    await files.download(["a"], outside);
+    expect(await readFile(copy, "utf8")).toBe("new");
+    const { mode, uid } = await stat(copy);
+    expect([mode & 0o777, uid]).toEqual([0o666, owner]);
   });
 
   it("keeps the content of a file that is copied onto itself", async () => {

@@ -12,28 +12,33 @@ export interface SchemaUse {
   readonly checks: "exact" | "lenient";
 }
 
-/** Milliseconds that the first check may take. After each one that takes longer, the next may take half as long. */
-const firstLimitMs = 500;
-const lastLimitMs = 10;
+/** Milliseconds that a check may take, and what it may still take after others have used up the time. */
+const [mostMs, leastMs] = [500, 50];
+/** The share of time that checks which take too long may use up. */
+const share = 0.05;
 /** Maximum characters of one message: it may quote the value. */
 const longestMessage = 500;
 
 /**
  * Compiles a JSON schema, of any draft from 4 to 2020-12, to a function that checks values by all its keywords. Keywords
  * beside `$ref` count in every draft. Formats are checked if they are known. A check that takes too long, because a
- * pattern backtracks or a list has to be free of repetitions, fails.
+ * pattern backtracks or a list has to be free of repetitions, fails; for a while, the next ones may then take less time.
  *
  * @throws InvalidInputError if `checks` is `exact` and a part of the schema cannot be checked: the message names it.
  */
 export function compileJsonSchema(schema: JsonSchema, use: SchemaUse): (value: unknown) => CheckedValue {
   const checkable = new CheckableSchema(schema, use);
-  let limitMs = firstLimitMs;
+  // Sessions share the schema: what one of them uses up must come back for the others.
+  let [leftMs, at] = [mostMs, performance.now()];
   return (value) => {
     const json = asJson(value);
     if (json === undefined) return { problem: "not JSON, or nested too deeply" };
-    const checked = finishWithin(limitMs, () => checkable.check(json.value));
+    const started = performance.now();
+    leftMs = Math.min(mostMs, leftMs + (started - at) * share);
+    at = started;
+    const checked = finishWithin(Math.max(leastMs, leftMs), () => checkable.check(json.value));
     if (checked !== undefined) return checked.problem === undefined ? json : { problem: checked.problem };
-    limitMs = Math.max(lastLimitMs, limitMs / 2);
+    leftMs = Math.max(0, leftMs - (performance.now() - started));
     return { problem: "checking it against the schema takes too long" };
   };
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { hostFunction, hostFunctionsFrom, InvalidInputError } from "../../../src/index.ts";
 
 const made = (input: object) => hostFunction({ name: "made", description: "", input: { ...input }, execute: () => 1 });
@@ -84,6 +84,21 @@ describe("a JSON schema of a host function", () => {
     const numbers = Array.from({ length: 90_000 }, (_, index) => index);
     expect(await list.checkInput({ a: numbers })).toEqual({ problem: slow });
     expect(await list.checkInput({ a: [1, 1] })).toEqual({ problem: expect.stringContaining("Duplicate") });
+  });
+
+  it("checks large arguments again soon after somebody's calls took too long", async () => {
+    const item = { type: "object", properties: { x: { type: "integer", minimum: 0 } }, required: ["x"] };
+    const properties = { a: { type: "string", pattern: "^(a+)+$" }, b: { type: "array", items: item } };
+    const shared = made({ type: "object", properties });
+    const slow = { problem: "checking it against the schema takes too long" };
+    for (let call = 0; call < 8; call += 1) {
+      expect(await shared.checkInput({ a: `${"a".repeat(60)}!` })).toEqual(slow);
+    }
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + 10_000);
+    onTestFinished(() => clock.mockRestore());
+    const large = { b: Array.from({ length: 12_000 }, () => ({ x: 1 })) };
+    expect(await shared.checkInput(large)).toEqual({ value: large });
   });
 
   it("that refers to itself without end fails the call, not the program", async () => {
