@@ -86,16 +86,17 @@ it("takes no more memory for a body that arrives one byte at a time", async () =
   const body = new ReadableStream<Uint8Array>(
     {
       pull: (controller) => {
-        if (at === bytes.length) return controller.close();
-        piece.set(bytes.subarray(at, ++at));
-        return controller.enqueue(piece);
+        piece.set(bytes.subarray(at, at + 1));
+        at += 1;
+        if (at > bytes.length) controller.close();
+        else controller.enqueue(piece);
       },
     },
     { highWaterMark: 0 },
   );
   const headers = { accept, "content-type": "application/json" };
-  const init = { method: "POST", headers, body, duplex: "half" };
-  const response = await handler(new Request("http://127.0.0.1/mcp", init));
+  const request = new Request("http://127.0.0.1/mcp", { method: "POST", headers, body, duplex: "half" });
+  const response = await handler(request);
   expect(response.status).toBe(200);
   expect(await response.text()).toContain("serverInfo");
 });
