@@ -32,6 +32,7 @@ const sections: readonly Section[] = [
       "docs/files.md",
       "docs/functions.md",
       "docs/packages-in-the-sandbox.md",
+      ["docs/bundlers.md", "Bundlers, executables"],
       "docs/network.md",
       "docs/approval.md",
       "docs/security.md",

@@ -4,7 +4,7 @@
  */
 export function leavableStream<Item>(
   open: (left: AbortSignal) => AsyncGenerator<Item, void, void>,
-): AsyncIterableIterator<Item, void, void> {
+): AsyncIterable<Item> & AsyncIterator<Item, void, void> {
   const left = new AbortController();
   let items: AsyncGenerator<Item, void, void> | undefined;
   return {

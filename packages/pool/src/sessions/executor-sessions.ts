@@ -96,7 +96,7 @@ export class ExecutorSessions implements AsyncDisposable {
     key: string,
     blocks: readonly CodeBlock[],
     options: ExecuteOptions = {},
-  ): AsyncIterableIterator<ExecutionEvent, void, void> {
+  ): AsyncIterable<ExecutionEvent> & AsyncIterator<ExecutionEvent, void, void> {
     assertKey(key, "runStream");
     this.#checkRoom(key);
     this.#sessions.get(key)?.turns.checkRoom();
