@@ -45,7 +45,7 @@ async function checkEach(packages: readonly Package[], folder: string): Promise<
   if (write) writeTable(packages, measures);
   if (parts.length > 0) return;
   const problems = checkTable(packages, measures);
-  if (problems.length > 0) fail("docs/packages.md", `${problems.join("\n")}\nRun: pnpm check:installs --write`);
+  if (problems.length > 0) fail("docs/packages.md", `${problems.join("\n")}\nRun: npm run check:installs -- --write`);
 }
 
 async function checkTogether(packages: readonly Package[], folder: string): Promise<void> {

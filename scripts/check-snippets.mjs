@@ -62,7 +62,7 @@ function checkFence(lines, { language, comment, line, end, indent }) {
   count++;
   const wanted = region.map((text) => (text === "" ? "" : indent + text));
   if (wanted.join("\n") === lines.slice(line + 1, end).join("\n")) return undefined;
-  if (!fix) return `the text differs from ${comment}. Run: pnpm snippets --fix`;
+  if (!fix) return `the text differs from ${comment}. Run: npm run snippets -- --fix`;
   lines.splice(line + 1, end - line - 1, ...wanted);
   return undefined;
 }

@@ -20,7 +20,7 @@ export function checkExampleTable(root, fix) {
   if (silent !== undefined) return `the first comment of ${silent[0]} does not say what it shows: // Runs a block.`;
   const table = renderTable([["example", "what it shows", "what it needs"], ...rows]);
   if (readSection(text, "examples") === table) return undefined;
-  if (!fix) return "the table does not match the examples. Run: pnpm snippets --fix";
+  if (!fix) return "the table does not match the examples. Run: npm run snippets -- --fix";
   writeFileSync(readme, replaceSection(text, "examples", table));
   return undefined;
 }

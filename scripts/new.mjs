@@ -56,8 +56,8 @@ function inWorkspace(names) {
   const { status, output } = pnpm(["install", "--no-frozen-lockfile", "--prefer-offline"]);
   if (status !== 0) throw new Error(`The package was created, but its dependencies could not be installed:\n${output}`);
   say(folder, [
-    `pnpm test --project executor-${names.kebab}    the conformance suite, a minute or two`,
-    "pnpm check    types, lint, format and what would be published",
+    `npm test -- --project executor-${names.kebab}    the conformance suite, a minute or two`,
+    "npm run check    types, lint, format and what would be published",
   ]);
 }
 

@@ -106,7 +106,8 @@ export function manifestOf(folder) {
 export function packAll(workspace, destination) {
   const folders = publishableFolders(workspace);
   for (const folder of folders) {
-    if (!existsSync(join(folder, "dist"))) throw new Error(`${manifestOf(folder).name} is not built. Run: pnpm build`);
+    const isBuilt = existsSync(join(folder, "dist"));
+    if (!isBuilt) throw new Error(`${manifestOf(folder).name} is not built. Run: npm run build`);
   }
   const filters = folders.map((folder) => `--filter=${manifestOf(folder).name}`);
   const { status, output } = pnpm(["--recursive", ...filters, "pack", "--pack-destination", destination], workspace);
