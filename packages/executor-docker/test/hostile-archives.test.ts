@@ -45,6 +45,20 @@ describe("files as archives", { ...needs("docker"), timeout: 300_000 }, () => {
     expect([stderr, await readdir(workDir)]).toEqual(["", ["small"]]);
   });
 
+  it("whose names are not UTF-8 are left out, and do not take each other's place", async () => {
+    await writeFile(Buffer.from(`${workDir}/of the host \xff`, "latin1"), "host");
+    await using executor = create();
+    const code = "printf one > $'\\xff'; printf two > $'\\xfe'; printf three > 'plain ü'";
+    const { stderr, exitCode } = await run(executor, "bash", code);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/not up to date: files whose names are not UTF-8 cannot be copied \(2\); rename them/);
+    expect(await executor.files.list()).toEqual([{ path: "plain ü", size: 5 }]);
+    expect((await readdir(workDir, "latin1")).toSorted()).toEqual(["of the host \xff", "plain \xc3\xbc"]);
+    const renamed = await run(executor, "bash", "mv $'\\xff' first; mv $'\\xfe' second; cat first second");
+    expect([renamed.stdout, renamed.stderr]).toEqual(["onetwo", ""]);
+    expect(await readFile(join(workDir, "second"), "utf8")).toBe("two");
+  });
+
   it("that cannot be written to this host's directory do not fail the block", async () => {
     await using executor = create();
     await run(executor, "bash", "mkdir both; touch both/inside");

@@ -28,7 +28,7 @@ export class ArchiveAccess implements RemoteFileAccess {
     const top = path.posix.relative(workspacePath, path.posix.dirname(place));
     for await (const { header } of this.#archive.entries(place, listMs)) {
       const file = place === workspacePath ? belowTop(header.name) : path.posix.join(top, header.name);
-      if (header.type === "file") yield { path: file, size: header.size };
+      if (header.type === "file" && hasOwnName(file)) yield { path: file, size: header.size };
     }
   }
 
@@ -118,6 +118,14 @@ function notRemoved(place: string, late: boolean, said: string): Error {
 function usable(relative: string): string {
   if (relative.split("/").every((part) => Buffer.byteLength(part) <= longestName)) return relative;
   throw fileError("ENAMETOOLONG", relative);
+}
+
+/**
+ * False for a name that is not UTF-8: the daemon's archives keep its bytes, of which only U+FFFD arrives here, so that
+ * several such files would become one. The daemon's API cannot name them either.
+ */
+export function hasOwnName(file: string): boolean {
+  return !/[\uFFFD\p{Surrogate}]/u.test(file);
 }
 
 /** An entry's name without the directory that starts every name in the archive. */

@@ -16,7 +16,7 @@ import type { BlockFile } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
 import type { ContainerWorkspace } from "../container/container-place.ts";
 import type { RunningContainer } from "../container/running-container.ts";
-import { ArchiveAccess, belowTop, removeInContainer } from "./archive-access.ts";
+import { ArchiveAccess, belowTop, hasOwnName, removeInContainer } from "./archive-access.ts";
 import { ContainerArchive, contentOf, type ArchiveEntry } from "./container-archive.ts";
 
 /**
@@ -49,7 +49,8 @@ export class VolumeWorkspace implements ContainerWorkspace {
   async prepare(): Promise<void> {
     await this.#claim();
     const entries: ArchiveEntry[] = [];
-    const files = this.#directories.given ? await this.#hostFiles.list() : [];
+    const listed = this.#directories.given ? await this.#hostFiles.list() : [];
+    const files = listed.filter(({ path: file }) => hasOwnName(file));
     const directories = new Set(files.flatMap(({ path: file }) => parentsOf(file)));
     entries.push(...[...directories].map((name) => ({ name })));
     for (const { path: file, size } of files) entries.push({ name: file, content: this.#onHost(file, size) });
@@ -125,10 +126,16 @@ export class VolumeWorkspace implements ContainerWorkspace {
     const seen = new Set<string>();
     const left: string[] = [];
     let room = mostCopied;
+    let nameless = 0;
     try {
       for await (const { header, content } of this.#archive.entries(workspacePath, copyMs)) {
         const file = belowTop(header.name);
         if (header.type !== "file" || this.#directories.isOwn(file)) continue;
+        if (!hasOwnName(file)) {
+          nameless += 1;
+          if (nameless > mostFiles) throw new Error(`there are more than ${mostFiles} files`);
+          continue;
+        }
         const [size, changed] = [header.size, header.mtime.getTime()];
         seen.add(file);
         if (seen.size > mostFiles) throw new Error(`there are more than ${mostFiles} files`);
@@ -151,9 +158,13 @@ export class VolumeWorkspace implements ContainerWorkspace {
       this.#copied.delete(file);
       await this.#hostFiles.remove(file).catch(() => {});
     }
-    if (left.length === 0) return undefined;
-    const names = left.slice(0, 5).join(", ") + (left.length > 5 ? ` and ${left.length - 5} more` : "");
-    return notCopied(`${names} did not fit into the ${mostCopied / 1_048_576} MiB that are copied after a block`);
+    const problems: string[] = [];
+    if (left.length > 0) {
+      const names = left.slice(0, 5).join(", ") + (left.length > 5 ? ` and ${left.length - 5} more` : "");
+      problems.push(`${names} did not fit into the ${mostCopied / 1_048_576} MiB that are copied after a block`);
+    }
+    if (nameless > 0) problems.push(`files whose names are not UTF-8 cannot be copied (${nameless}); rename them`);
+    return problems.length === 0 ? undefined : notCopied(problems.join("; "));
   }
 }
 
