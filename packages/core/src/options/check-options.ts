@@ -30,11 +30,23 @@ export function checkOptions<Options>(
   options: unknown,
   owner: string,
 ): GivenOptions<Options> {
+  checkRuntime();
   const parsed = schema.safeParse(options, { error: requirement, reportInput: true });
   if (parsed.success) return given(parsed.data);
   const { problem, ...whatToDo } = explainIssues(parsed.error.issues, owner);
   // No cause: the issues contain the values, which may be secrets.
   throw new InvalidInputError(problem, whatToDo);
+}
+
+/**
+ * All that Fenced offers checks its options first; a check when a module is loaded would be a side effect, which bundlers
+ * remove.
+ *
+ * @throws InvalidInputError on a runtime that would fail later, with an error about a function that is missing.
+ */
+function checkRuntime(): void {
+  if ("toSorted" in Array.prototype) return;
+  throw new InvalidInputError("This JavaScript runtime is too old for Fenced", { remedy: "Use Node.js 20 or later." });
 }
 
 /** Options as `checkOptions` returns them: one that is absent is not there, rather than `undefined`. */

@@ -167,3 +167,15 @@ describe("checkExecuteArguments", () => {
     expect(checkExecuteArguments(blocks, options).options.signal).toBe(signal);
   });
 });
+
+describe("on a runtime that is too old", () => {
+  it("says so, rather than failing on a function that is missing there", () => {
+    const toSorted = Object.getOwnPropertyDescriptor(Array.prototype, "toSorted") ?? {};
+    Reflect.deleteProperty(Array.prototype, "toSorted");
+    try {
+      expect(() => checkOptions(z.strictObject({}), {}, "Executor")).toThrow(/too old for Fenced\. Use Node\.js 20/);
+    } finally {
+      Reflect.defineProperty(Array.prototype, "toSorted", toSorted);
+    }
+  });
+});
