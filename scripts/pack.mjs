@@ -20,7 +20,7 @@ const shared = process.env.FENCED_TARBALLS;
 const folder = shared ?? join(root, "packed");
 
 if (shared === undefined) {
-  const { status } = await runTasks(["build"], { turboArguments: ["--output-logs=errors-only"] });
+  const { status } = await runTasks(["build"], { turboArguments: ["--output-logs=errors-only"], quiet: true });
   if (status !== 0) process.exit(status);
   rmSync(folder, { recursive: true, force: true });
 }

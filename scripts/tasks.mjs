@@ -37,10 +37,14 @@ const onTheMachine = /^(?:test|examples|installs)/;
  * @param {readonly string[]} [options.taskArguments] - For the tasks' commands. With them, nothing is taken from the cache.
  * @param {Readonly<Record<string, string>>} [options.env]
  * @param {(child: import("node:child_process").ChildProcess) => void} [options.watch] - Gets turbo's process. Its output is a pipe then.
+ * @param {boolean} [options.quiet] - Shows what turbo prints only if a task fails; for commands whose users asked for something else.
  * @returns {Promise<{ status: number, tasks: readonly Task[], backends: Backends }>} turbo's exit code, all tasks that have a
  * command, and the backends that were looked for.
  */
-export async function runTasks(tasks, { turboArguments = [], taskArguments = [], env = {}, watch } = {}) {
+export async function runTasks(
+  tasks,
+  { turboArguments = [], taskArguments = [], env = {}, watch, quiet = false } = {},
+) {
   ensureInstalled();
   const temporary = mkdtempSync(join(tmpdir(), "tasks-"));
   try {
@@ -63,13 +67,21 @@ export async function runTasks(tasks, { turboArguments = [], taskArguments = [],
     const child = spawn(program, words, {
       cwd: root,
       env: environment,
-      stdio: watch === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
+      stdio: watch === undefined && !quiet ? "inherit" : ["ignore", "pipe", "pipe"],
       shell: onWindows,
       // Whoever watches ends all of its processes together.
       detached: watch !== undefined && !onWindows,
     });
     watch?.(child);
-    return { status: await ended(child), tasks: summarized(), backends: backendsIn(environment.FENCED_BACKENDS) };
+    let said = "";
+    if (quiet) {
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.setEncoding("utf8").on("data", (/** @type {string} */ text) => (said += text));
+      }
+    }
+    const status = await ended(child);
+    if (status !== 0) process.stderr.write(said);
+    return { status, tasks: summarized(), backends: backendsIn(environment.FENCED_BACKENDS) };
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }

@@ -32,7 +32,7 @@ export class ByteQueue {
    * @param count - at most as many are returned. Default: all.
    * @returns memory of their own.
    */
-  take(count: number = this.length): Uint8Array<ArrayBuffer> {
+  take(count: number = this.length): Uint8Array {
     const start = this.#start;
     this.#start = Math.min(start + count, this.#end);
     const isAll = start === 0 && this.#start === this.#memory.byteLength;

@@ -49,7 +49,7 @@ export async function findInstallations(search: InstallationSearch): Promise<Ins
     }),
   );
   const environment =
-    virtualEnv && isTrusted(virtualEnv.directory) ? await virtualEnvPlaces(virtualEnv, isTrusted) : [];
+    virtualEnv && isTrusted(virtualEnv.directory) ? await virtualEnvPlaces(virtualEnv, trustedPath) : [];
   const places = [...found.flatMap((each) => each.places), ...environment].flatMap((each) => [each, real(each)]);
   return {
     places: [...new Set(places)].filter((each) => !isSystemPath(each) && isTrusted(each)),
@@ -92,11 +92,21 @@ async function installationOf(
   };
 }
 
-async function virtualEnvPlaces(
-  { directory, python }: VirtualEnv,
-  isTrusted: (place: string) => boolean,
-): Promise<string[]> {
-  return [...virtualEnvParts(directory), ...(startsTrusted(python, isTrusted) ? await askPython(python) : []).slice(1)];
+/**
+ * A virtual environment and the installation that it was made from. Code of an earlier session may have changed the
+ * environment, so nothing of it is run: only a Python of `trustedPath` is asked, and only if it is the same program.
+ */
+async function virtualEnvPlaces({ directory, python }: VirtualEnv, trustedPath: string): Promise<string[]> {
+  const parts = virtualEnvParts(directory);
+  const base = real(python);
+  if (isSystemPath(base)) return parts;
+  for (const name of [path.basename(base), "python3"]) {
+    const program = findProgram(name, trustedPath);
+    if (program === undefined || isWithin(program, directory)) continue;
+    const [executable = program, ...more] = await askPython(program);
+    if (real(executable) === base) return [...parts, ...more];
+  }
+  return parts;
 }
 
 /** Asks Python for its program and its directories. */

@@ -267,5 +267,11 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await using executor = sandboxed({ workDir, virtualEnv: inside });
     expect(await printed(executor, "python", "print(1 + 1)")).toContain("2\n");
     await expect(readFile(path.join(directory, "escaped"))).rejects.toThrow("ENOENT");
+    // Nor is it run by a later session, to which the directory means nothing else.
+    const later = path.join(directory, "later");
+    await mkdir(later);
+    await using other = sandboxed({ workDir: later, virtualEnv: inside });
+    await printed(other, "bash", "echo started");
+    await expect(readFile(path.join(directory, "escaped"))).rejects.toThrow("ENOENT");
   });
 });
