@@ -230,6 +230,8 @@ def prepare(env, installs):
     # The interpreter's own event loop always counts as running.
     asyncio.events._set_running_loop(None)
     asyncio.events._set_event_loop_policy(_Policy())
+    # Pyodide's wrapper asks JavaScript for its settings, and then calls what it wraps.
+    asyncio.run = asyncio.run.__wrapped__
     sys.path.insert(0, "")
     # Otherwise all sessions would get the snapshot's random numbers.
     random.seed()
