@@ -220,7 +220,7 @@ def main():
     blocks.workspace = WORKSPACE
     blocks.lasting_home = KIND == "host"
     blocks.environment = (
-        greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY, WORKSPACE)
+        greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY, WORKSPACE, ALONE)
     )
     processes.adopt_orphans()
     processes.hidden = KIND != "host"
