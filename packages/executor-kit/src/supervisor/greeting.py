@@ -84,13 +84,13 @@ def own_variables():
 def block_environment(directory, workspace, alone):
     """Returns the variables of blocks. A user without a home directory gets one, since pip and others write there; so does a user
     whose home is the work directory, which is Podman's choice for users known only by number. A user without a name gets one for
-    programs that ask the environment. In a container or sandbox, pip may install packages although the image's distribution manages
+    programs that ask the environment. In a place of its own, pip may install packages although the image's distribution manages
     its Python: it does so in the user's home directory. On somebody's host, over SSH, that is for the account's owner to decide."""
     given = dict(os.environ)
     if not os.access(given.get("HOME") or "/nowhere", os.W_OK) or given["HOME"] in ("/", workspace):
         given["HOME"] = os.path.join(directory, "home")
     given["PATH"] = given.get("PATH", os.defpath) + ":" + os.path.join(given["HOME"], ".local", "bin")
-    if alone or any(os.path.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv")):
+    if alone:
         given.setdefault("PIP_BREAK_SYSTEM_PACKAGES", "1")
     if not has_name():
         for name in ("USER", "LOGNAME"):
