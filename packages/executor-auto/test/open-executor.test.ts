@@ -153,7 +153,7 @@ describe("options", () => {
   it.each<[object, string]>([
     [{ timeout: 1 }, 'unknown option "timeout". Did you mean "timeoutMs", in milliseconds?'],
     [{ netwrok: "none" }, 'Did you mean "network"?'],
-    [{ network: "bridge" }, '"network" is a string. It must be "none", "open" or `{ allow: [hosts] }`'],
+    [{ network: "bridge" }, '"network" is "bridge". It must be "none", "open" or `{ allow: [hosts] }`'],
     [{ network: { allow: ["https://x/"] } }, "must be a host name"],
     [{ memoryBytes: 1 }, "at least 67108864"],
     [{ startTimeoutMs: 0 }, "whole number of milliseconds"],

@@ -117,7 +117,7 @@ describe("a work directory", needs("docker", "root"), () => {
     await promisify(execFile)("mount", ["-t", "tmpfs", "-o", "ro", "tmpfs", workDir]);
     try {
       await expect(createExecutor({ workDir }).start()).rejects.toThrow(
-        `Cannot write to the work directory ${workDir}: its file system is read-only. Set \`workDir\` to a directory`,
+        /^The work directory \S+ could not be written to: .*EROFS.* The directory is read-only: set `workDir` to one that can be/,
       );
     } finally {
       await promisify(execFile)("umount", [workDir]);

@@ -225,7 +225,7 @@ describe("network options", () => {
 
   it("are checked", () => {
     expect(make({ network: "bridge" })).toThrow(
-      '"network" is a string. It must be "none", "open" or `{ allow: [hosts] }`; for a network of the daemon, use `dockerNetwork`.',
+      '"network" is "bridge". It must be "none", "open" or `{ allow: [hosts] }`; for a network of the daemon, use `dockerNetwork`.',
     );
     expect(make({ network: { allow: ["https://x"] } })).toThrow('"network.allow[0]"');
     expect(make({ network: { allowed: ["x"] } })).toThrow(/unknown option "network.allowed"/);

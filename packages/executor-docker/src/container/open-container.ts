@@ -20,7 +20,7 @@ import {
   userForBind,
   userForVolume,
 } from "@fenced/docker-daemon";
-import { errorCode, type SessionDirectories } from "@fenced/executor-kit";
+import type { SessionDirectories } from "@fenced/executor-kit";
 import { supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import { containerNetwork, containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
@@ -113,7 +113,7 @@ async function openExisting(
 ): Promise<OpenContainer> {
   const { daemon, name, options, directories } = request;
   checkNetwork(options, info);
-  const probe = writeProbe(directories);
+  const probe = directories.writeOwn(probeQuestion, "probe");
   const entry = {
     name,
     running: info.State.Running,
@@ -166,7 +166,7 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
   const { rootless } = await daemonFacts(daemon);
   const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, directories, rootless);
   if (user.giveTo) await directories.giveTo(user.giveTo);
-  const probe = writeProbe(directories);
+  const probe = directories.writeOwn(probeQuestion, "probe");
   try {
     const container = await openNew(
       request,
@@ -275,22 +275,6 @@ const probeQuestion = `fenced-${process.pid}-${Math.random()}`;
 /** The name of the socket that a supervisor creates next to its probe file. */
 function socketOf(probe: string): string {
   return `${probe}.sock`;
-}
-
-/** @throws BackendUnavailableError if the work directory cannot be written to. */
-function writeProbe(directories: SessionDirectories): string {
-  try {
-    return directories.writeOwn(probeQuestion, "probe");
-  } catch (cause) {
-    const code = errorCode(cause);
-    const full = code === "ENOSPC" || code === "EDQUOT";
-    const why = code === "EROFS" ? "its file system is read-only" : String(cause);
-    throw new BackendUnavailableError(`Cannot write to the work directory ${directories.workDirectory}: ${why}`, {
-      remedy: full ? "Make room on its disk." : "Set `workDir` to a directory that this program can write to.",
-      option: "workDir",
-      cause,
-    });
-  }
 }
 
 /** Removes the probe file, and the socket that the supervisor creates next to it. */
