@@ -76,8 +76,11 @@ describe("bundles", () => {
   });
 
   it("says which package is missing where a bundle runs alone", async () => {
+    // pnpm sets it for what it runs, and Node would find the workspace's packages there.
+    const { NODE_PATH: _, ...env } = process.env;
     const alone = run(process.execPath, ["--no-warnings", commonJs, "wasm", "javascript", directory], {
       cwd: directory,
+      env,
     });
     await expect(alone).rejects.toThrow(/was not found\. Run `npm install @fenced\/executor-wasm`/);
   });

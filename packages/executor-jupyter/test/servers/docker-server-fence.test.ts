@@ -96,7 +96,7 @@ sys.path.remove(target)
     const first = await executor.executeCodeBlocks([python(code)]);
     expect(first.output).toMatch(/^start\n[^]*container ran out of memory \(limit: 256 MiB\)/);
     const second = await executor.executeCodeBlocks([python("import os\nos._exit(3)")]);
-    expect(second.output).not.toMatch(/memory/);
+    expect(second.output).not.toMatch(/limit|container/);
   });
 
   it("does not mount the directory of a container daemon's socket", async () => {
