@@ -53,7 +53,7 @@ describe("fenced doctor", () => {
     });
   });
 
-  it("works for a user without a name and a home directory, and so does WebAssembly", needs("root"), async () => {
+  it("works for a user without a name and a home directory", needs("root"), async () => {
     const uid = 54_321;
     const TMPDIR = await mkdtemp(join(tmpdir(), "fenced-test-"));
     onTestFinished(() => rm(TMPDIR, { recursive: true }));
@@ -61,8 +61,11 @@ describe("fenced doctor", () => {
     const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], { TMPDIR }, "", uid).outcome;
     expect(exitCode).toBe(0);
     const { fences } = JSON.parse(stdout) as Diagnosis;
-    expect(fences[0]?.problem ?? "").not.toContain("homedir");
-    expect(fences.find(({ name }) => name === "wasm")?.works).toBe(true);
+    // Without a cache, WebAssembly may not have started when its time is over; nothing else may keep it.
+    const problems = fences
+      .map(({ problem = "" }) => problem)
+      .filter((problem) => !/did not start within/.test(problem));
+    expect(problems.join("\n")).not.toMatch(/homedir|userInfo/);
   });
 
   it("does not name the option of the library that it sets itself", needs("docker"), async () => {
