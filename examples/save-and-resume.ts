@@ -51,4 +51,4 @@ assert.deepEqual(
     ["coder", "It is 8,916,100,448,256. TERMINATE"],
   ],
 );
-assert.equal(server.requests[1]?.body.messages.at(-1)?.content, "8916100448256\n");
+assert.equal(server.requests[1]?.body.messages.at(-1)?.content, "runner said:\n8916100448256\n");
