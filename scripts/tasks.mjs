@@ -69,7 +69,7 @@ export async function runTasks(
       env: environment,
       stdio: watch === undefined && !quiet ? "inherit" : ["ignore", "pipe", "pipe"],
       shell: onWindows,
-      // Whoever watches ends all of its processes together.
+      // A watched process is ended together with all that it started.
       detached: watch !== undefined && !onWindows,
     });
     watch?.(child);

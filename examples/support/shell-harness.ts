@@ -7,7 +7,7 @@ const usage = {
 };
 const kept = { type: "resume-session", harnessId: "shell", specificationVersion: "harness-v1", data: {} } as const;
 
-/** Stands in for a real agent runtime: runs each prompt as a command line, and answers with its output. */
+/** Takes the place of a real agent runtime: runs each prompt as a command line, and answers with its output. */
 export const shellHarness: HarnessV1 = {
   specificationVersion: "harness-v1",
   harnessId: "shell",

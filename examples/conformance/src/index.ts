@@ -1,2 +1,2 @@
-// Stands in for the executor of another package.
+// Plays the executor of another package.
 export { LocalCommandLineCodeExecutor, LocalCommandLineCodeExecutor as MyExecutor } from "@fenced/executor-local";

@@ -54,8 +54,10 @@ const poolPath = "/subscriptions/local/resourceGroups/local/sessionPools/local";
 export async function startAcaEmulator(options: EmulatorOptions = {}): Promise<AcaEmulator> {
   checkOptions(options);
   const [python, poolType] = [options.python ?? "python3", options.poolType ?? "PythonLTS"];
-  await checkPython(python);
-  const fence = options.namespaces === false ? noFence : findFence();
+  const programs = [...(await placesOf(python)), ...programPlaces(process.execPath)];
+  const fence = options.namespaces === false ? noFence : findFence(programs);
+  // Starts Python once more; not needed for the one of the system.
+  if (options.python !== undefined) await checkFence(fence, python);
   const root = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-emulator-")));
   const uploads = path.join(root, "uploads");
   await mkdir(uploads, { mode: 0o700 });
@@ -139,14 +141,44 @@ async function removeDirectory(directory: string): Promise<void> {
   await parent.remove(path.basename(directory), AbortSignal.timeout(30_000));
 }
 
-async function checkPython(python: string): Promise<void> {
-  const check = "import sys; sys.exit(sys.version_info < (3, 8))";
-  await promisify(execFile)(python, ["-c", check], { cwd: "/" }).catch((cause: unknown) => {
+const pythonPlaces = `import json, os, sys
+if sys.version_info < (3, 8): sys.exit(1)
+print(json.dumps([os.path.dirname(sys.executable), sys.prefix, sys.base_prefix, sys.exec_prefix]))`;
+
+/**
+ * The directories that Python needs.
+ *
+ * @throws Error if it cannot be run.
+ */
+async function placesOf(python: string): Promise<string[]> {
+  try {
+    const { stdout } = await promisify(execFile)(python, ["-c", pythonPlaces], { cwd: "/" });
+    const places: unknown = JSON.parse(stdout);
+    const named = Array.isArray(places) ? places.filter((place) => typeof place === "string") : [];
+    return [...named, ...(path.isAbsolute(python) ? [path.dirname(python)] : [])];
+  } catch (cause) {
     throw new Error(
       `Sessions need Python 3.8 or later, but ${python} is missing or older. Install it, or set \`python\` to another one.`,
-      {
-        cause,
-      },
+      { cause },
+    );
+  }
+}
+
+/** The directory of a program, with what is installed beside it. */
+function programPlaces(program: string): string[] {
+  const directory = path.dirname(program);
+  return [path.basename(directory) === "bin" ? path.dirname(directory) : directory];
+}
+
+/** @throws Error if a session cannot run Python: its `/tmp` and `/mnt` are not the host's. */
+async function checkFence(fence: Fence, python: string): Promise<void> {
+  if (fence.kind === "none") return;
+  const [program, ...words] = fence.wrap([python, "-c", ""], "/");
+  await promisify(execFile)(program, words, { cwd: "/" }).catch((cause: unknown) => {
+    const reason = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim().slice(-1000) : "";
+    throw new Error(
+      `Sessions cannot run ${python}, because their /tmp and /mnt are not this machine's: ${reason}. Install it elsewhere, or set \`namespaces\` to false.`,
+      { cause },
     );
   });
 }

@@ -1,3 +1,6 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
@@ -136,6 +139,38 @@ describe("sessions", needs("python3"), () => {
     });
     await using other = await Client.open();
     expect(Array.isArray((await other.call("GET", "metadata")).json.preInstalledPackages)).toBe(true);
+  });
+
+  it("run a Python whose environment is below /tmp, which sessions have for themselves", async () => {
+    const home = await mkdtemp("/tmp/fenced-emulator-python-");
+    try {
+      execFileSync("python3", ["-m", "venv", "--without-pip", home]);
+      await using client = await Client.open({ python: path.join(home, "bin", "python") });
+      const { json } = await client.execute("import os, sys; print(sys.prefix, os.listdir('/tmp'))");
+      const inside = client.emulator.fence === "none" ? path.basename(home) : `['${path.basename(home)}']\n`;
+      expect(json.result.stdout).toMatch(`${home} `);
+      expect(json.result.stdout).toContain(inside);
+    } finally {
+      await rm(home, { recursive: true });
+    }
+  });
+
+  it("cannot run a Python that needs other files of /tmp, which the start says", async () => {
+    const [home, settings] = [await mkdtemp("/tmp/fenced-emulator-shim-"), await mkdtemp("/tmp/fenced-emulator-shim-")];
+    try {
+      await writeFile(path.join(settings, "python.sh"), "export PYTHONHASHSEED=0\n");
+      const python = path.join(home, "python");
+      await writeFile(python, `#!/bin/sh\n. ${settings}/python.sh\nexec python3 "$@"\n`, { mode: 0o755 });
+      await using open = await Client.open({ python, namespaces: false });
+      expect(open.emulator.fence).toBe("none");
+      await using plain = await Client.open();
+      if (plain.emulator.fence === "none") return;
+      await expect(Client.open({ python })).rejects.toThrow(
+        new RegExp(`Sessions cannot run ${python}.*${settings}/python\\.sh.*set \`namespaces\` to false`),
+      );
+    } finally {
+      for (const directory of [home, settings]) await rm(directory, { recursive: true });
+    }
   });
 
   it("work without namespaces, with /mnt/data replaced in the code", async () => {

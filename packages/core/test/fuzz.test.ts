@@ -27,7 +27,7 @@ const pieces = [
 ];
 const markdown = fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((parts) => parts.join(""));
 
-test("any text has blocks whose code stands in it", () => {
+test("the code of a block is part of the text", () => {
   fuzz(
     fc.property(markdown, (text) => {
       for (const { language, code } of extractCodeBlocks(text)) {

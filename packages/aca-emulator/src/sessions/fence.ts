@@ -21,17 +21,40 @@ const without = machine.replaceAll(/(^|,)/g, "$1-");
 /** Drops these for good, including in child processes. */
 const dropping = ["setpriv", "--no-new-privs", `--bounding-set=${without}`, `--inh-caps=${without}`];
 
-/** Mounts the session's directory before covering `/tmp`, which may contain it. */
+/** A session's own directory, which hides what the host has there. */
+const hidden = "/tmp/";
+
+/**
+ * Mounts the session's directory and the places to show before covering `/tmp`, which may contain them. Its arguments:
+ * that directory, those places, `--`, and the command.
+ */
 const mountProgram = `
-mount -t tmpfs tmpfs /mnt && mkdir /mnt/data && mount --bind "$1" /mnt/data && mount -t tmpfs tmpfs /tmp && cd /tmp &&
-shift && exec "$@"`;
+mount -t tmpfs tmpfs /mnt && mkdir /mnt/data && mount --bind "$1" /mnt/data || exit
+shift
+number=0
+for place; do
+  [ "$place" = -- ] && break
+  number=$((number + 1)); mkdir "/mnt/$number" && mount --rbind "$place" "/mnt/$number" || exit
+done
+mount -t tmpfs tmpfs /tmp || exit
+number=0
+while [ "$1" != -- ]; do
+  number=$((number + 1)); mkdir -p "$1" && mount --move "/mnt/$number" "$1" && rmdir "/mnt/$number" || exit
+  shift
+done
+shift; cd /tmp && exec "$@"`;
 
-let found: Fence | undefined;
+let found: ((shown: readonly string[]) => Fence) | undefined;
 
-/** The best fence that this system allows: Linux namespaces, as root or as a user who may create them, otherwise none. */
-export function findFence(): Fence {
+/**
+ * The best fence that this system allows: Linux namespaces, as root or as a user who may create them, otherwise none.
+ *
+ * @param shown - directories that programs need. The fence hides the host's `/tmp`, except for these.
+ */
+export function findFence(shown: readonly string[]): Fence {
   found ??= probe();
-  return found;
+  const below = [...new Set(shown)].filter((each) => each.startsWith(hidden));
+  return found(below.filter((each) => !below.some((other) => each.startsWith(`${other}/`))));
 }
 
 /** No fence. */
@@ -40,25 +63,22 @@ export const noFence: Fence = {
   wrap: ([program = "", ...words]) => [program, ...words],
 };
 
-function probe(): Fence {
-  if (process.platform !== "linux") return noFence;
+function probe(): (shown: readonly string[]) => Fence {
+  if (process.platform !== "linux") return () => noFence;
   for (const flags of variants) {
     for (const before of [dropping, []]) {
-      const fence = unshare(flags, before);
-      const [program, ...words] = fence.wrap(["true"], "/");
+      const [program, ...words] = unshare({ flags, before, shown: [] }).wrap(["true"], "/");
       const { status } = spawnSync(program, words, { stdio: "ignore", timeout: 10_000 });
-      if (status === 0) return fence;
+      if (status === 0) return (shown) => unshare({ flags, before, shown });
     }
   }
-  return noFence;
+  return () => noFence;
 }
 
-function unshare(flags: readonly string[], before: readonly string[]): Fence {
+function unshare(how: Readonly<Record<"flags" | "before" | "shown", readonly string[]>>): Fence {
+  const start = ["unshare", ...how.flags, "sh", "-c", mountProgram, "session"] as const;
   return {
     kind: "namespaces",
-    wrap: (command, directory) => {
-      const program = [...before, ...command];
-      return ["unshare", ...flags, "sh", "-c", mountProgram, "session", directory, ...program];
-    },
+    wrap: (command, directory) => [...start, directory, ...how.shown, "--", ...how.before, ...command],
   };
 }

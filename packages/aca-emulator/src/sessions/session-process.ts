@@ -2,6 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { hasFewValues } from "../http/api-request.ts";
 import type { Fence } from "./fence.ts";
 import { killMarked } from "./kill-marked.ts";
@@ -113,9 +114,11 @@ export class SessionProcess {
     await once(this.#process, "exit").catch((error: unknown) => {
       this.#problem = String(error);
     });
-    for (const pipe of this.#process.stdio) pipe?.destroy();
     // Code can stop or kill its supervisor, which then ends nothing.
     if (this.#mark !== undefined) await killMarked(this.#mark);
+    // What it said last may not have arrived yet.
+    if (this.#problem === "") await Promise.race([once(this.#process, "close"), sleep(500)]).catch(() => {});
+    for (const pipe of this.#process.stdio) pipe?.destroy();
     const error = { code: "SessionEnded", message: `The session's process ended. ${this.#problem}`.trim() };
     this.#over = { status: "Failed", stdout: "", stderr: "", error };
     for (const id of this.#waiting.keys()) this.#answer(id, this.#over);

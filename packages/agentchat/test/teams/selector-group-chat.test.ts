@@ -211,7 +211,7 @@ describe("SelectorGroupChat", () => {
   it.each<[string, string, Partial<SelectorGroupChatOptions>]>([
     ["the last speaker", "alice", {}],
     ["nobody", "nobody", {}],
-    ["someone whom candidateFunc excludes", "alice", { candidateFunc: () => ["bob", "cy"] }],
+    ["someone who is not among the candidates", "alice", { candidateFunc: () => ["bob", "cy"] }],
   ])("never falls back to an excluded speaker if the model only names %s", async (_, answer, options) => {
     const answers = Array.from({ length: 12 }, () => answer);
     const { team } = chat(echoes("alice", "bob", "cy"), answers, { maxTurns: 4, ...options });

@@ -116,7 +116,7 @@ async function refusal(response: Response): Promise<Error> {
   });
 }
 
-/** The beginning of a body: whoever answers instead of the server may send any amount. */
+/** The beginning of a body: an answer that is not from the server may be of any size. */
 async function beginningOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
   if (body === null) return "";
   const reader = body.getReader();

@@ -13,7 +13,7 @@ const program = `for each in ${deviceNames.join(" ")}; do "$0" -o bind,ro,nosuid
 const systemPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 /**
- * Wraps bubblewrap's command for root, to whom the kernel gives root's files even without any capability: code could
+ * Wraps bubblewrap's command for root. The kernel lets root use root's files even without any capability: code could
  * otherwise change the mode of the host's `/dev/null`. It starts where the device files are mounted read-only, which
  * bubblewrap cannot do by itself. `enter.py` checks the outcome.
  *

@@ -72,7 +72,7 @@ describe("a pool", needs("bash"), () => {
     expect(order).toEqual([1, 2]);
   });
 
-  it("rejects no caller for whom it can start an executor, even if maxWaiting is 0", async () => {
+  it("rejects no caller while it can start an executor, even if maxWaiting is 0", async () => {
     const pool = localPool({ max: 2, maxWaiting: 0 });
     const leases = await Promise.all([pool.acquire(), pool.acquire()]);
     await expect(pool.acquire()).rejects.toThrow(QuotaExceededError);
