@@ -1,9 +1,8 @@
 import { parseJson } from "@fenced/core";
 import type { BlockEvent } from "@fenced/executor-kit";
 import { type DisplayMessage, readDisplayMessage } from "@fenced/executor-kit/displays";
-import type { FrameConsumer } from "@fenced/executor-kit/supervisor";
+import { type FrameConsumer, frameType } from "@fenced/executor-kit/supervisor";
 import * as z from "zod";
-import { displayFrame } from "./pump-line.ts";
 
 /** The pump's report on the end of a block. */
 export interface BlockEnd {
@@ -42,7 +41,7 @@ export class BlockFrames implements FrameConsumer {
   /** @throws Error if the pump cannot have sent it. */
   report(type: number, block: number, payload: Buffer): void {
     if (block !== this.number || this.end) return;
-    if (type !== displayFrame) {
+    if (type !== frameType.display) {
       this.end = blockEnd.parse(parseJson(payload));
       return;
     }

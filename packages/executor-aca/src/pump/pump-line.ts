@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
-import { encodeFrame, type FrameConsumer, FrameReader, Tunnels } from "@fenced/executor-kit/supervisor";
+import { encodeFrame, type FrameConsumer, FrameReader, frameType, Tunnels } from "@fenced/executor-kit/supervisor";
 import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
 import { isSessionGone } from "../http/service-error.ts";
 import { callPump, installPump, interpreterForm, interpreterName, type PumpPlace, reasonOf } from "./pump-programs.ts";
@@ -83,8 +83,9 @@ export class PumpLine {
     this.#reader = new FrameReader({
       output: (...piece) => this.#consumer?.output(...piece),
       report: (type, number, payload) => {
-        if (type === endFrame || type === displayFrame) this.#consumer?.report(type, number, payload);
-        else if (type !== wakeFrame) this.#tunnels.report(type, number, payload);
+        if (type === frameType.exit || type === frameType.display) this.#consumer?.report(type, number, payload);
+        // A pong only ends the wait of a step.
+        else if (type !== frameType.pong) this.#tunnels.report(type, number, payload);
       },
     });
   }
@@ -239,13 +240,6 @@ export class PumpLine {
     }
   }
 }
-
-/** The type of the frame that reports the end of a block. */
-const endFrame = 19;
-/** The type of the frame that only ends the wait of a step. */
-const wakeFrame = 27;
-/** The type of the frames with what a block displays. */
-export const displayFrame = 20;
 
 function asLost({ stderr, error }: ExecutionAnswer): PumpLostError {
   const problem = `${stderr}\n${error?.message ?? ""}`.trim().slice(-2000);

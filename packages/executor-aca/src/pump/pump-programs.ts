@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { carrierText } from "@fenced/executor-kit/supervisor";
+import { carrierText, wireModule } from "@fenced/executor-kit/supervisor";
 
 const pumpProgram: string = readFileSync(new URL("./pump.py", import.meta.url), "utf8");
 const toolsProgram: string = readFileSync(new URL("./tools.py", import.meta.url), "utf8");
@@ -19,11 +19,11 @@ export interface PumpPlace {
 
 /** Python code that starts a pump in a session that has the helper. */
 export function installPump({ secret, mark, journal, directory }: PumpPlace): string {
-  const words = [toolsProgram, pumpProgram, secret, carrierText(scribeProgram), journal, mark, directory];
+  const words = [wireModule, toolsProgram, pumpProgram, secret, carrierText(scribeProgram), journal, mark, directory];
   return `
-def _fenced_install(tools, pump, *words):
+def _fenced_install(wire, tools, pump, *words):
     import sys, types
-    for name, source in (("__fenced_tools__", tools), ("__fenced_pump__", pump)):
+    for name, source in (("__fenced_wire__", wire), ("__fenced_tools__", tools), ("__fenced_pump__", pump)):
         module = sys.modules[name] = types.ModuleType(name)
         exec(compile(source, "<fenced>", "exec"), module.__dict__)
     sys.modules["__fenced__"].pump = module.start(*words)

@@ -19,9 +19,9 @@ import time
 import traceback
 
 import __fenced_tools__ as tools
+import __fenced_wire__ as wire
 import _fenced_block_surroundings as surroundings
 
-EXIT, WAKE = 19, 27
 STREAMS = {1: "stdout", 2: "stderr"}
 STEP, ANSWER = struct.Struct(">IQQIIIBI"), struct.Struct(">IQQI")
 # Seconds for ending a block, and between two interrupts of its threads.
@@ -200,7 +200,7 @@ class Pump:
                 pass
         self.restore_streams()
         try:
-            self.tell(EXIT, json.dumps({"exit": exit_code}).encode())
+            self.tell(wire.EXIT, json.dumps({"exit": exit_code}).encode())
         except OSError:
             # The next step fails, which tells the host.
             self.socket.close()
@@ -246,7 +246,7 @@ class Pump:
             return set_handler(number, handler)
         errand = {"number": number, "handler": self.guarded(handler), "done": threading.Event()}
         self.errands.append(errand)
-        self.tell(WAKE, b"")
+        self.tell(wire.PONG, b"")
         while not errand["done"].wait(0.1):
             pass
         if "error" in errand:
@@ -277,7 +277,7 @@ class Pump:
 
     def show(self, data, **fields):
         """Displays something. Waits until the scribe has it, so that displays and output keep the block's order."""
-        self.tell(tools.SHOWN, tools.message(data, **fields))
+        self.tell(wire.DISPLAY, tools.message(data, **fields))
         while struct.unpack("i", fcntl.ioctl(self.messages, termios.FIONREAD, bytes(4)))[0]:
             time.sleep(0.0005)
 

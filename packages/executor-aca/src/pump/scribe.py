@@ -16,14 +16,14 @@ import struct
 import sys
 import time
 
-import _fenced_channel as channels
+import _fenced_wire as wire
 import _fenced_tunnels as tunnels
 from _fenced_channel import channel, data, events
 
 OUT, ERR, MESSAGES = (int(word) for word in sys.argv[1:4])
 JOURNAL, MARK, DIRECTORY = sys.argv[4:7]
 SOCKET = os.path.join(DIRECTORY, MARK)
-STREAMS = {OUT: channels.STDOUT, ERR: channels.STDERR}
+STREAMS = {OUT: wire.STDOUT, ERR: wire.STDERR}
 # A step: its number, how much the host has received, the offset of its bytes, milliseconds to wait, maximum bytes to answer with,
 # the block that begins, whether connections end, and the number of bytes that follow. The answer: number, offset, bytes received,
 # number of bytes that follow.
@@ -46,10 +46,10 @@ paused = False
 fetched, written = time.monotonic(), (0, 0)
 
 orders = {
-    channels.TUNNEL_WRITE: tunnels.write,
-    channels.TUNNEL_CREDIT: tunnels.give_credit,
-    channels.TUNNEL_END: tunnels.end,
-    channels.TUNNEL_DROP: tunnels.drop,
+    wire.TUNNEL_WRITE: tunnels.write,
+    wire.TUNNEL_CREDIT: tunnels.give_credit,
+    wire.TUNNEL_END: tunnels.end,
+    wire.TUNNEL_DROP: tunnels.drop,
 }
 
 
@@ -57,7 +57,7 @@ def send(kind, number, payload=b""):
     global outgoing, urgent, urgent_since
     outgoing += struct.pack(">IBI", len(payload) + 5, kind, number) + payload
     # A program that has received an answer soon sends more.
-    if kind != channels.TUNNEL_TAKEN:
+    if kind != wire.TUNNEL_TAKEN:
         if urgent <= base or not is_urgent():
             urgent_since = time.monotonic()
         urgent = base + len(outgoing)
@@ -135,8 +135,8 @@ def read_messages():
         for start in range(0, max(1, len(payload)), 524288):
             piece = payload[start : start + 524288]
             last = start + 524288 >= len(payload)
-            send(kind, block, bytes([last]) + piece if kind == channels.DONE else piece)
-        if kind == channels.EXIT:
+            send(kind, block, bytes([last]) + piece if kind == wire.DISPLAY else piece)
+        if kind == wire.EXIT:
             block = 0
 
 
@@ -188,8 +188,8 @@ def obey(frames):
             return
         payload = bytes(incoming[9 : length + 4])
         del incoming[: length + 4]
-        if kind == channels.LISTEN:
-            send(channels.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(SOCKET)))
+        if kind == wire.LISTEN:
+            send(wire.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(SOCKET)))
         elif kind in orders:
             orders[kind](number, payload)
 

@@ -12,8 +12,6 @@ import sys
 
 from _fenced_process_table import read_processes
 
-# The type of messages with displays.
-SHOWN = 20
 # Maximum size of one display, in bytes.
 LONGEST_SHOWN = 16777216
 

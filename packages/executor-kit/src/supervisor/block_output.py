@@ -3,7 +3,8 @@
 import os
 import select
 
-from _fenced_channel import CAPACITY, READ, RICH, channel, data
+from _fenced_channel import CAPACITY, READ, channel, data
+from _fenced_wire import RICH
 
 # The block that each descriptor belongs to: its output pipes and its shepherd's report pipe.
 readers = {}

@@ -14,7 +14,8 @@ import _fenced_feeds as feeds
 import _fenced_processes as processes
 import _fenced_user_site as user_site
 from _fenced_block_process import FAILED
-from _fenced_channel import EXIT, READ, STDERR, STDOUT, channel, events, widen
+from _fenced_channel import READ, channel, events, widen
+from _fenced_wire import EXIT, STDERR, STDOUT
 from _fenced_launch import fork_shepherd
 
 workspace = "/"

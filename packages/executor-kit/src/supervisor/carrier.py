@@ -7,14 +7,15 @@ import os
 import sys
 
 import _fenced_channel as channels
+import _fenced_wire as wire
 import _fenced_tunnels as tunnels
 from _fenced_channel import channel, events
 
 orders = {
-    channels.TUNNEL_WRITE: tunnels.write,
-    channels.TUNNEL_CREDIT: tunnels.give_credit,
-    channels.TUNNEL_END: tunnels.end,
-    channels.TUNNEL_DROP: tunnels.drop,
+    wire.TUNNEL_WRITE: tunnels.write,
+    wire.TUNNEL_CREDIT: tunnels.give_credit,
+    wire.TUNNEL_END: tunnels.end,
+    wire.TUNNEL_DROP: tunnels.drop,
 }
 
 
@@ -23,10 +24,10 @@ def take_frames():
     if frames is None:
         os._exit(0)
     for kind, number, payload in frames:
-        if kind == channels.LISTEN:
+        if kind == wire.LISTEN:
             # A carrier that was killed leaves its socket behind, so each one uses a unique name.
             place = os.path.join(sys.argv[1], "calls-%d" % os.getpid())
-            channel.send(channels.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(place)))
+            channel.send(wire.LISTENING, 0, os.fsencode(tunnels.listen_for_calls(place)))
         elif kind in orders:
             orders[kind](number, payload)
 

@@ -7,7 +7,8 @@ import os
 import select
 import struct
 
-from _fenced_channel import FED, channel, events
+from _fenced_channel import channel, events
+from _fenced_wire import FED
 
 # Feeds by block number, and by the descriptor to write to.
 feeds, writers = {}, {}

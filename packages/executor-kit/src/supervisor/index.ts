@@ -29,6 +29,6 @@ export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
 export { warmOption, type WarmOptions } from "./interpreter-options.ts";
 export { checkStateful, type StatefulExecutorOptions, statefulOptions } from "../forkable-code-executor.ts";
-export { encodeFrame, hostMagic, type FrameConsumer, FrameReader } from "./wire.ts";
+export { encodeFrame, frameType, hostMagic, type FrameConsumer, FrameReader, wireModule } from "./wire.ts";
 export { StatefulSession, type StatefulOptions } from "./stateful-session.ts";
 export { type StatefulPlace, StatefulPython } from "./stateful-python.ts";

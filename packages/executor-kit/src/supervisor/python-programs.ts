@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { wireModule } from "./wire.ts";
 
 const carrier: string = readFileSync(new URL("./carrier.py", import.meta.url), "utf8");
 
@@ -11,6 +12,7 @@ const blockSurroundings: string = readFileSync(new URL("./block_surroundings.py"
 
 /** The supervisor, which runs until its host is gone. */
 export const supervisorProgram: string = withModules({
+  _fenced_wire: wireModule,
   _fenced_channel: channel,
   _fenced_process_table: processTable,
   _fenced_processes: readFileSync(new URL("./processes.py", import.meta.url), "utf8"),
@@ -91,7 +93,12 @@ export const sharedModules: Readonly<Record<"_fenced_block_surroundings" | "_fen
  * @param program - another Python program that uses the same modules, `_fenced_channel` and `_fenced_tunnels`.
  */
 export function carrierText(program: string = carrier): string {
-  return withModules({ _fenced_channel: channel, _fenced_tunnels: tunnels, _fenced_carrier: program });
+  return withModules({
+    _fenced_wire: wireModule,
+    _fenced_channel: channel,
+    _fenced_tunnels: tunnels,
+    _fenced_carrier: program,
+  });
 }
 
 /**

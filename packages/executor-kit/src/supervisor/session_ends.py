@@ -10,7 +10,8 @@ import struct
 import _fenced_blocks as blocks
 import _fenced_processes as processes
 from _fenced_block_process import FAILED
-from _fenced_channel import SESSION_ENDED, channel
+from _fenced_channel import channel
+from _fenced_wire import SESSION_ENDED
 from _fenced_session_table import ignore, readers, sessions, tell
 
 KILLED = 128 + processes.signal.SIGKILL

@@ -4,7 +4,8 @@ only."""
 import os
 import select
 
-from _fenced_channel import SESSION_TOLD, channel, events
+from _fenced_channel import channel, events
+from _fenced_wire import SESSION_TOLD
 
 LONGEST = 100
 

@@ -12,7 +12,8 @@ import _fenced_block_output as output
 import _fenced_blocks as blocks
 import _fenced_session_ends as ends
 import _socket
-from _fenced_channel import READ, RICH, SESSION_TOLD, STDERR, STDOUT, channel, widen
+from _fenced_channel import READ, channel, widen
+from _fenced_wire import RICH, SESSION_TOLD, STDERR, STDOUT
 from _fenced_launch import fork_shepherd
 from _fenced_session_table import Session, expect, listen, opening, readers, sessions, tell
 

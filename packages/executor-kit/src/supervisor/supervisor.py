@@ -15,6 +15,7 @@ import _fenced_block_files as block_files
 import _fenced_block_output as output
 import _fenced_blocks as blocks
 import _fenced_channel as channels
+import _fenced_wire as wire
 import _fenced_feeds as feeds
 import _fenced_greeting as greeting
 import _fenced_keeper as keeper
@@ -31,17 +32,17 @@ PROGRAMS = sys.argv[7:]
 
 resetting = False
 tunnel_orders = {
-    channels.TUNNEL_CONNECT: tunnels.connect,
-    channels.TUNNEL_WRITE: tunnels.write,
-    channels.TUNNEL_CREDIT: tunnels.give_credit,
-    channels.TUNNEL_END: tunnels.end,
-    channels.TUNNEL_DROP: tunnels.drop,
+    wire.TUNNEL_CONNECT: tunnels.connect,
+    wire.TUNNEL_WRITE: tunnels.write,
+    wire.TUNNEL_CREDIT: tunnels.give_credit,
+    wire.TUNNEL_END: tunnels.end,
+    wire.TUNNEL_DROP: tunnels.drop,
 }
 
 
 def obey(kind, number, payload):
     global resetting
-    if kind == channels.RUN:
+    if kind == wire.RUN:
         # No argument and no variable can contain a NUL character.
         mark, credit, feed, count, *words = payload.split(b"\0")
         argv, variables = words[: int(count)], words[int(count) :]
@@ -49,41 +50,41 @@ def obey(kind, number, payload):
         if feed:
             blocks.inputs[number] = feeds.begin(number)
         blocks.start(number, mark, int(credit), [os.fsdecode(each) for each in argv], environ)
-    elif kind == channels.INPUT:
+    elif kind == wire.INPUT:
         if number not in blocks.inputs:
             blocks.inputs[number] = blocks.scratch()
         view = memoryview(payload)
         while len(view):
             view = view[os.write(blocks.inputs[number], view) :]
-    elif kind == channels.FEED:
+    elif kind == wire.FEED:
         feeds.write(number, payload)
-    elif kind == channels.FILE:
+    elif kind == wire.FILE:
         block_files.write(number, WORKSPACE, payload)
-    elif kind == channels.PING:
+    elif kind == wire.PING:
         keeper.beat()
-        channel.send(channels.PONG, 0)
-    elif kind == channels.RESET:
+        channel.send(wire.PONG, 0)
+    elif kind == wire.RESET:
         resetting = True
         end_waiting()
-    elif kind == channels.WARM:
+    elif kind == wire.WARM:
         keep_warm(number, *payload.split(b"\0", 1))
-    elif kind == channels.SESSION:
+    elif kind == wire.SESSION:
         if blocks.sessions is None:
             # The first frame contains the program itself.
             blocks.sessions = load("sessions", payload)
         else:
             blocks.sessions.obey(number, payload)
-    elif kind == channels.LISTEN:
+    elif kind == wire.LISTEN:
         network = number == tunnels.NETWORK
         place = os.path.join(DIRECTORY, "calls")
         answer = relay.listen(DIRECTORY, payload) if network else tunnels.listen_for_calls(place)
-        channel.send(channels.LISTENING, number, os.fsencode(answer))
+        channel.send(wire.LISTENING, number, os.fsencode(answer))
     elif kind in tunnel_orders:
         tunnel_orders[kind](number, payload)
     elif number in blocks.blocks:
-        if kind == channels.KILL:
+        if kind == wire.KILL:
             blocks.kill(blocks.blocks[number])
-        elif kind == channels.CREDIT:
+        elif kind == wire.CREDIT:
             output.give_credit(blocks.blocks[number], struct.unpack(">I", payload)[0])
 
 
@@ -233,7 +234,7 @@ def main():
         blocks.prepare_python(name, blocks.environment)
     if PROBE and shortcut.listen(PROBE + ".sock"):
         lines.append("socket " + os.path.basename(PROBE) + ".sock")
-    channel.send(channels.HELLO, 0, os.fsencode("\n".join(lines)))
+    channel.send(wire.HELLO, 0, os.fsencode("\n".join(lines)))
     ending = False
     limits = own_limits()
     while True:
@@ -247,7 +248,7 @@ def main():
                 # A block has changed them, and may not let them be changed back, so the host needs another place.
                 leave()
             resetting = False
-            channel.send(channels.DONE, 0)
+            channel.send(wire.DONE, 0)
         reap()
         for each in () if resetting else (blocks.warm, blocks.spare):
             if each is not None:

@@ -10,17 +10,8 @@ import os
 import select
 import struct
 
-from _fenced_channel import (
-    READ,
-    TUNNEL_CLOSED,
-    TUNNEL_DATA,
-    TUNNEL_ENDED,
-    TUNNEL_OPEN,
-    TUNNEL_TAKEN,
-    channel,
-    data,
-    events,
-)
+from _fenced_channel import READ, channel, data, events
+from _fenced_wire import TUNNEL_CLOSED, TUNNEL_DATA, TUNNEL_ENDED, TUNNEL_OPEN, TUNNEL_TAKEN
 
 CALLS, NETWORK, PORT = 0, 1, 2
 # Limits for each kind, so that a program that opens many connections of one kind does not affect the others.

@@ -39,8 +39,15 @@ export const frameType = {
   rich: 29,
   sessionTold: 30,
   sessionEnded: 31,
+  /** A part of a display, in a place without back-pressure for displays: 1 if it is the last part, else 0, then bytes. */
+  display: 32,
   session: 64,
 } as const;
+
+/** The same table for Python, as the module `_fenced_wire`: `TUNNEL_WRITE = 7`. */
+export const wireModule: string = Object.entries(frameType)
+  .map(([name, type]) => `${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()} = ${type}\n`)
+  .join("");
 
 /** Precedes the first frame to the supervisor. */
 export const hostMagic = "FENCED-HOST\n";
@@ -118,7 +125,7 @@ export class FrameReader {
 
   #begin(): void {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.sessionEnded;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.display;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }
