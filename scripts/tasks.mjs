@@ -63,7 +63,7 @@ export async function runTasks(
     const [program, ...first] = pnpmCommand();
     const force = taskArguments.length > 0 ? ["--force", "--", ...taskArguments] : [];
     const words = [...first, "exec", "turbo", "run", ...tasks, "--summarize", ...turboArguments, ...force];
-    rmSync(summaries, { recursive: true, force: true });
+    const began = Date.now();
     const child = spawn(program, words, {
       cwd: root,
       env: environment,
@@ -81,7 +81,7 @@ export async function runTasks(
     }
     const status = await ended(child);
     if (status !== 0) process.stderr.write(said);
-    return { status, tasks: summarized(), backends: backendsIn(environment.FENCED_BACKENDS) };
+    return { status, tasks: summarized(tasks, began), backends: backendsIn(environment.FENCED_BACKENDS) };
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
@@ -95,12 +95,25 @@ function backendsIn(file) {
   return existsSync(file) ? /** @type {Backends} */ (JSON.parse(readFileSync(file, "utf8"))) : {};
 }
 
-/** What turbo reports about its last run. */
-function summarized() {
-  const [file] = existsSync(summaries) ? readdirSync(summaries) : [];
-  if (file === undefined) return [];
-  const { tasks } = /** @type {{ tasks: readonly Task[] }} */ (JSON.parse(readFileSync(join(summaries, file), "utf8")));
-  return tasks.filter(({ command }) => command !== "<NONEXISTENT>");
+/**
+ * What turbo reports about a run. Its tasks may run turbo, too, so that there can be several reports.
+ *
+ * @param {readonly string[]} tasks
+ * @param {number} began
+ * @returns {readonly Task[]}
+ */
+function summarized(tasks, began) {
+  const command = ["turbo", "run", ...tasks].join(" ");
+  for (const file of existsSync(summaries) ? readdirSync(summaries) : []) {
+    const summary = /** @type {{ execution: { command: string, startTime: number }, tasks: readonly Task[] }} */ (
+      JSON.parse(readFileSync(join(summaries, file), "utf8"))
+    );
+    const { execution } = summary;
+    if (execution.startTime < began || !`${execution.command} `.startsWith(`${command} `)) continue;
+    rmSync(join(summaries, file));
+    return summary.tasks.filter((task) => task.command !== "<NONEXISTENT>");
+  }
+  return [];
 }
 
 /** Variables that turbo reads, and what `turbo.json` declares as an input of every task. */

@@ -153,8 +153,10 @@ async function turbo(tasks, filters = []) {
   const found = done.map((task) => outcomeOf(task));
   // A task that others need is in each of their runs.
   outcomes.push(...found.filter(({ name }) => !outcomes.some((known) => known.name === name)));
-  if (status !== 0 && found.every(({ failed }) => failed === 0)) {
-    outcomes.push(plainOutcome(`turbo run ${tasks.join(" ")}`, status, 0, "    turbo failed: see above."));
+  if (found.length === 0 || (status !== 0 && found.every(({ failed }) => failed === 0))) {
+    outcomes.push(
+      plainOutcome(`turbo run ${tasks.join(" ")}`, status === 0 ? 1 : status, 0, "    turbo failed: see above."),
+    );
   }
 }
 
