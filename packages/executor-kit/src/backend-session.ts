@@ -30,8 +30,7 @@ export interface BackendSession {
   /**
    * Opens a channel over which programs call host functions, and passes each connection to `accept`; destroying a
    * connection also ends it on the program's side. Called before functions are set up, and again after `reset` and
-   * after `repair` has replaced the backend. Without this method, workspace files carry the calls. That is slower and
-   * polls `files` while a block runs, so `files` must work then.
+   * after `repair` has replaced the backend. Without this method, the executor cannot run host functions.
    *
    * @returns its address as programs see it: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:port`.
    * @throws FunctionSetupError if no such channel is possible.

@@ -3,6 +3,7 @@ import {
   BackendUnavailableError,
   FunctionSetupError,
   FunctionWithRequirements,
+  hostFunction,
   InvalidInputError,
   WorkspacePathError,
   type ExecutionEvent,
@@ -12,6 +13,15 @@ import { describe, expect, it } from "vitest";
 import { aborted, say, ScriptedExecutor, wait } from "./support/scripted-executor.ts";
 
 describe("a run", () => {
+  it("refuses host functions if the session has no way for their calls", async () => {
+    const add = hostFunction({ name: "add", description: "Adds.", input: { type: "object" }, execute: () => 1 });
+    for (const script of [{}, { hostFunctions: ["say"] }]) {
+      const executor = new ScriptedExecutor(script, { functions: [add] });
+      const running = executor.executeCodeBlocks([say("a")]);
+      await expect(running).rejects.toThrow("ScriptedExecutor cannot run host functions");
+    }
+  });
+
   it("runs blocks in order and stops at the first that fails", async () => {
     const executor = new ScriptedExecutor();
     const result = await executor.executeCodeBlocks([say("a"), { language: "fail", code: "b" }, say("c")]);

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import type { Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Duplex } from "node:stream";
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import {
@@ -10,6 +12,7 @@ import {
   hostEnvironment,
   killProcesses,
   Leash,
+  listenForCalls,
   runChild,
   type BackendSession,
   type BlockEvent,
@@ -77,6 +80,8 @@ class ExampleSession implements BackendSession {
   readonly #leash: Leash;
   /** The main processes of all blocks so far. */
   readonly #started = new Set<number>();
+  /** Where programs call functions of this one. */
+  #calls: { readonly server: Server; readonly address: string } | undefined;
 
   private constructor(id: string, workspace: string, cleanupTempFiles: boolean) {
     this.#workspace = workspace;
@@ -95,6 +100,13 @@ class ExampleSession implements BackendSession {
 
   functionPlaces(): { readonly javascript: string } {
     return { javascript: this.#workspace };
+  }
+
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const directory = path.join(this.#workspace, `${ownPrefix}calls`);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    this.#calls ??= await listenForCalls(directory, accept);
+    return this.#calls.address;
   }
 
   async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
@@ -125,6 +137,7 @@ class ExampleSession implements BackendSession {
 
   async close(): Promise<void> {
     await this.reset();
+    this.#calls?.server.close();
     await rm(this.#workspace, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     await this.#leash.release();
   }

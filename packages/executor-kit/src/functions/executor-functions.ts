@@ -144,8 +144,8 @@ export class ExecutorFunctions {
 
   async #connect(session: BackendSession): Promise<void> {
     const open = session.openHostCalls?.bind(session);
-    if (open) await this.#host.open(open);
-    else this.#host.openFiles(session.files);
+    if (!open) throw this.#noHostFunctions();
+    await this.#host.open(open);
   }
 
   /** Host functions go into the modules of both languages. */

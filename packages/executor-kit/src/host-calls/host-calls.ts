@@ -3,8 +3,6 @@ import type { Duplex } from "node:stream";
 import { type ApproveHostCall, type HostCallEvent, type HostFunction, InvalidInputError } from "@fenced/core";
 import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
-import type { BackendFiles } from "../workspace/backend-files.ts";
-import { FileCalls } from "./file-calls.ts";
 import { HostCallDesk } from "./host-call-desk.ts";
 import { withHostCalls } from "./with-host-calls.ts";
 
@@ -40,8 +38,6 @@ export class HostCalls {
   readonly #desk: HostCallDesk;
   readonly #every = new Map<string, HostFunction>();
   #address = "";
-  /** The files that carry calls, if nothing else can. */
-  #files: BackendFiles | undefined;
 
   constructor(settings: HostCallsSettings) {
     this.#settings = settings;
@@ -78,13 +74,7 @@ export class HostCalls {
 
   /** Lets the backend connect its programs with this desk. */
   async open(connect: (accept: (connection: Duplex) => void) => Promise<string>): Promise<void> {
-    this.#files = undefined;
     this.#address = await connect((connection) => this.#desk.accept(connection));
-  }
-
-  /** Lets workspace files carry calls, for a backend that has no other way. */
-  openFiles(files: BackendFiles): void {
-    this.#files = files;
   }
 
   /** Runs a block to its end while its programs can call these functions. */
@@ -95,10 +85,8 @@ export class HostCalls {
   ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
     const { approve, maxCalls, telemetry } = this.#settings;
     const calls = this.#desk.open({ functions, approve, maxCalls, index, signal, telemetry });
-    const carrier = this.#files && new FileCalls(this.#files, (connection) => this.#desk.accept(connection));
-    const env = { [addressVariable]: carrier?.address ?? this.#address, [tokenVariable]: calls.token };
-    const events = start(env);
-    return withHostCalls(carrier?.during(events) ?? events, calls, () => this.#desk.close(calls));
+    const events = start({ [addressVariable]: this.#address, [tokenVariable]: calls.token });
+    return withHostCalls(events, calls, () => this.#desk.close(calls));
   }
 }
 

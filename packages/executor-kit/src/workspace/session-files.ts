@@ -2,7 +2,6 @@ import type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fen
 import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
-import { isCallFile } from "../host-calls/file-calls.ts";
 import type { SessionLife } from "../session-life.ts";
 import { absolutePath } from "./absolute-paths.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
@@ -30,10 +29,7 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
 
   async list(directory?: string): Promise<FileInfo[]> {
     checkOptions(argumentsOf.list, { directory }, "files.list");
-    const listed = await this.#use((files, inside) =>
-      files.list(directory === undefined ? undefined : inside(directory)),
-    );
-    return listed.filter(({ path }) => !isCallFile(path));
+    return this.#use((files, inside) => files.list(directory === undefined ? undefined : inside(directory)));
   }
 
   async stat(path: string): Promise<FileStat> {

@@ -24,6 +24,7 @@ export interface Script {
   close?: () => Promise<void>;
   stopping?: () => void;
   resetFails?: boolean;
+  hostFunctions?: readonly string[];
   run?: (run: BlockRun) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
 }
 
@@ -47,7 +48,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
       stateful: script.stateful ?? false,
       displays: false,
       functions: [],
-      hostFunctions: [],
+      hostFunctions: script.hostFunctions ?? [],
       stdin: false,
       isolation: "none",
     };

@@ -3,10 +3,8 @@
  * by the first call; calls are numbered. As a program: `NAME JSON` prints what the function returns; `-` instead of the
  * JSON reads it from standard input.
  */
-import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import net from "node:net";
-import path from "node:path";
 import { pathToFileURL } from "node:url";
 
 const [hello, call, result] = [1, 2, 16];
@@ -24,109 +22,7 @@ export class HostFunctionError extends Error {
   }
 }
 
-/**
- * A connection made of files in the working directory, which the host polls: for places where nothing else reaches it.
- *
- * @param {string} place
- */
-function connectFiles(place) {
-  const base = find(place);
-  const name = randomBytes(16).toString("hex");
-  let [sent, received, announced, pause, kept, ended] = [0, 0, 0, 2, true, false];
-  /** @type {Partial<Record<string, (value?: any) => void>>} */
-  const handlers = {};
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer;
-  /** Replaces a file as a whole. @param {string} file @param {Buffer | string} data */
-  const put = (file, data) => {
-    writeFileSync(`${base}-${file}~`, data);
-    renameSync(`${base}-${file}~`, `${base}-${file}`);
-  };
-  const look = () => {
-    const bytes = takeFile(`${base}-${name}-a${received}`);
-    pause = bytes ? 2 : Math.min(pause * 1.5, 50);
-    if (bytes) received += 1;
-    if (bytes?.length === 0 || !existsSync(base)) {
-      ended = true;
-      handlers.close?.();
-      return;
-    }
-    if (bytes) handlers.data?.(bytes);
-    if (ended) return;
-    timer = setTimeout(look, pause);
-    if (!kept) timer.unref();
-  };
-  while (!reserve(`${base}-c${announced}`)) announced += 1;
-  put(`c${announced}`, name);
-  timer = setTimeout(look, pause);
-  return {
-    /** @param {string} event @param {(value?: any) => void} handler */
-    on(event, handler) {
-      handlers[event] = handler;
-    },
-    /** @param {Buffer} data */
-    write(data) {
-      try {
-        put(`${name}-r${sent}`, data);
-        sent += 1;
-        pause = 2;
-      } catch (error) {
-        setImmediate(() => handlers.error?.(error));
-      }
-    },
-    ref() {
-      kept = true;
-      timer?.ref();
-    },
-    unref() {
-      kept = false;
-      timer?.unref();
-    },
-    destroy() {
-      ended = true;
-      clearTimeout(timer);
-    },
-  };
-}
-
-/** @param {string} place */
-function reserve(place) {
-  try {
-    writeFileSync(place, "", { flag: "wx" });
-    return true;
-  } catch (error) {
-    if (existsSync(place)) return false;
-    throw error;
-  }
-}
-
-/** Reads the next file if it exists and is complete. @param {string} place */
-function takeFile(place) {
-  try {
-    const bytes = readFileSync(place);
-    if (bytes.length < 4 || bytes.length < 4 + bytes.readUInt32BE(0)) return undefined;
-    rmSync(place);
-    return bytes.subarray(4);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Finds the directory in which blocks begin: the working directory, or one above it. @param {string} place */
-function find(place) {
-  let directory = process.cwd();
-  while (!existsSync(path.resolve(directory, place))) {
-    if (directory === path.dirname(directory)) throw new Error("the block's working directory is not here or above");
-    directory = path.dirname(directory);
-  }
-  // Processes that this one starts may have another working directory.
-  process.env.FENCED_HOST_CALLS = `files:${path.resolve(directory, place)}`;
-  return path.resolve(directory, place);
-}
-
-/** @typedef {net.Socket | ReturnType<typeof connectFiles>} Carrier */
-
-/** @type {{ token: string, socket: Carrier, waiting: Map<number, { resolve: (value: unknown) => void, reject: (error: Error) => void }> } | undefined} */
+/** @type {{ token: string, socket: net.Socket, waiting: Map<number, { resolve: (value: unknown) => void, reject: (error: Error) => void }> } | undefined} */
 let connection;
 let last = 0;
 
@@ -137,9 +33,7 @@ let last = 0;
 function connect(address, token) {
   const [, kind, place = ""] = /^(\w+):(.*)$/s.exec(address) ?? [];
   const [, host, port] = /^(.*):(\d+)$/.exec(place) ?? [];
-  /** @type {Carrier} */
-  const socket =
-    kind === "files" ? connectFiles(place) : kind === "unix" ? net.connect(place) : net.connect(Number(port), host);
+  const socket = kind === "unix" ? net.connect(place) : net.connect(Number(port), host);
   const made = { token, socket, waiting: new Map() };
   /** @type {Buffer[]} */
   let parts = [];

@@ -22,87 +22,6 @@ class HostFunctionError(Exception):
         self.name = name
 
 
-class Files:
-    """A connection made of files in the working directory, which the host polls: for places where nothing else reaches it."""
-
-    def __init__(self, place):
-        self.base = find(place)
-        self.name = os.urandom(16).hex()
-        self.sent = self.received = number = 0
-        self.rest = b""
-        self.ended = False
-        while not self.reserve("%s-c%d" % (self.base, number)):
-            number += 1
-        self.put("c%d" % number, self.name.encode())
-
-    def reserve(self, place):
-        try:
-            with open(place, "xb"):
-                return True
-        except FileExistsError:
-            return False
-
-    def put(self, name, data):
-        """Writes a file as a whole, because the host may be reading it."""
-        place = "%s-%s" % (self.base, name)
-        with open(place + "~", "wb") as file:
-            file.write(data)
-        os.replace(place + "~", place)
-
-    def sendall(self, data):
-        if self.ended:
-            raise OSError("the connection to the host ended")
-        self.put("%s-r%d" % (self.name, self.sent), data)
-        self.sent += 1
-
-    def recv(self, count):
-        import time
-
-        pause = 0.002
-        while not self.rest:
-            if self.ended or not os.path.exists(self.base):
-                self.ended = True
-                return b""
-            if not self.take("%s-%s-a%d" % (self.base, self.name, self.received)):
-                time.sleep(pause)
-                pause = min(pause * 1.5, 0.05)
-        piece, self.rest = self.rest[:count], self.rest[count:]
-        return piece
-
-    def take(self, place):
-        """Reads the next file if it exists and is complete."""
-        try:
-            with open(place, "rb") as file:
-                data = file.read()
-            if len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
-                return False
-            os.remove(place)
-        except OSError:
-            return False
-        self.received += 1
-        self.rest = data[4:]
-        self.ended = not self.rest
-        return True
-
-    def close(self):
-        self.ended = True
-
-    detach = close
-
-
-def find(place):
-    """Finds the directory in which blocks begin: the working directory, or one above it."""
-    directory = os.getcwd()
-    while not os.path.exists(os.path.join(directory, place)):
-        if directory == os.path.dirname(directory):
-            raise OSError("the block's working directory is not here or above")
-        directory = os.path.dirname(directory)
-    found = os.path.join(directory, place)
-    # Processes that this one starts may have another working directory.
-    os.environ["FENCED_HOST_CALLS"] = "files:" + found
-    return found
-
-
 class Connection:
     """The connection of this process, and the calls that wait for an answer."""
 
@@ -111,18 +30,14 @@ class Connection:
 
         self.token = token
         kind, _, place = address.partition(":")
-        if kind == "files":
-            self.socket = Files(place)
-        elif kind == "unix":
+        if kind == "unix":
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         else:
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             host, _, port = place.rpartition(":")
             place = (host, int(port))
-        self.identity = None
-        if kind != "files":
-            self.socket.connect(place)
-            self.identity = os.fstat(self.socket.fileno())[1:3]
+        self.socket.connect(place)
+        self.identity = os.fstat(self.socket.fileno())[1:3]
         self.waiting = {}
         self.last = 0
         self.broken = False
@@ -135,7 +50,7 @@ class Connection:
         """Returns whether the descriptor is still ours. Programs may close every descriptor that they find, and another file may
         get its number."""
         try:
-            return self.identity is None or os.fstat(self.socket.fileno())[1:3] == self.identity
+            return os.fstat(self.socket.fileno())[1:3] == self.identity
         except OSError:
             return False
 
