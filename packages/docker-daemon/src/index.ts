@@ -39,6 +39,7 @@ export {
   findDaemon,
   readConnection,
 } from "./find-daemon.ts";
+export { giveDirectory } from "./give-directory.ts";
 export { createWithFilter } from "./hardened-container.ts";
 export { daemonSocketRefusal, holdsDaemonSocket, isPath, type MountSource, refuseSockets } from "./mounted-sockets.ts";
 export { nameUser } from "./name-user.ts";

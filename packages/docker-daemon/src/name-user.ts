@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { answered, type Container, isNotFound } from "./daemon-calls.ts";
+import { blockSize, tarEnd, tarEntry } from "./tar-entry.ts";
 
 /** Identifiers that images have a name for: root and nobody. */
 const named: readonly number[] = [0, 65_534];
 const name = "sandbox";
-const blockSize = 512;
 const mostKnown = 1000;
 
 /**
@@ -26,7 +26,7 @@ export async function nameUser(container: Container, user: string | undefined, h
       ...added("group", group, gid ?? uid, (free) => `${free}:x:${gid}:`),
     ];
     if (files.length === 0) return;
-    const archive = Buffer.concat([...files, Buffer.alloc(2 * blockSize)]);
+    const archive = Buffer.concat([...files, tarEnd]);
     await answered(container.putArchive(archive, { path: "/etc" }), "container archive");
   } catch {
     // Programs still run; only those that ask for the user's name fail. A read-only root file system is one reason.
@@ -70,16 +70,4 @@ async function readFile(container: Container, path: string): Promise<string> {
   // Anything but a regular file, such as a link, is left as it is.
   if (!["0", "\0"].includes(tar.toString("latin1", 156, 157))) throw new Error(`${path} is not a file`);
   return tar.toString("utf8", blockSize, blockSize + Number.parseInt(tar.toString("latin1", 124, 135), 8));
-}
-
-function tarEntry(file: string, content: Buffer): Buffer {
-  const header = Buffer.alloc(blockSize);
-  header.write(file, 0);
-  header.write(`0000644\0${"0000000\0".repeat(2)}`, 100);
-  header.write(`${content.length.toString(8).padStart(11, "0")}\0`, 124);
-  header.write(`${"0".repeat(11)}\0${" ".repeat(8)}0`, 136);
-  header.write("ustar\x0000", 257);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
-  return Buffer.concat([header, content, Buffer.alloc((blockSize - (content.length % blockSize)) % blockSize)]);
 }

@@ -1,5 +1,5 @@
 import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
-import { ContainerLeash, type Daemon, findDaemon } from "@fenced/docker-daemon";
+import { ContainerLeash, type Daemon, findDaemon, giveDirectory } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
 import {
   type CommandLineSessionRequest,
@@ -21,8 +21,9 @@ import {
 } from "./container/container-options.ts";
 import { BoundWorkspace, type ContainerEquipment, ContainerPlace } from "./container/container-place.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
+import type { RunningContainer } from "./container/running-container.ts";
+import { VolumeWorkspace } from "./container/volume-workspace.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
-import { VolumeWorkspace } from "./workspace/volume-workspace.ts";
 
 interface SessionRequest extends CommandLineSessionRequest<DockerExecutorOptions> {
   readonly containerName: string;
@@ -114,7 +115,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
         leash: this.#containerLeash,
         directories: this.#directories,
         directory: this.#directory,
-        programs: [...programsOf(table), "rm"],
+        programs: programsOf(table),
       },
       signal,
     );
@@ -177,15 +178,38 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     try {
       const networkVariables = network ? await enterNetwork(network, container.runner, this.#request.options) : {};
       const equipment = { languages, networkVariables, foreign };
-      if (kind === "bind") return { ...equipment, workspace: new BoundWorkspace(this.#directories) };
-      const workspace = new VolumeWorkspace(this.#daemon.docker, container, this.#directories);
-      await workspace.prepare();
+      const bound = kind === "bind";
+      const workspace = bound ? new BoundWorkspace(this.#directories) : await this.#openVolume(container);
       return { ...equipment, workspace };
     } catch (error) {
       if (foreign) container.detach();
       else await container.end(true).catch(() => {});
       throw error;
     }
+  }
+
+  /** @throws InvalidInputError if nothing in the container can carry files. */
+  async #openVolume({ id, inventory, supervisor }: RunningContainer): Promise<VolumeWorkspace> {
+    const { workDir, image = defaultImage } = this.#request.options;
+    if (!supervisor) {
+      const what =
+        workDir === undefined ? "The work directory is a volume" : "`workDir` cannot be mounted into the container";
+      throw new InvalidInputError(
+        `${what}, and files travel there only through Python, which the image "${image}" lacks`,
+        {
+          remedy:
+            "Use an image that has Python 3.8 or later, or set `workDir` to a directory that the daemon can mount as /workspace, which a remote daemon cannot.",
+        },
+      );
+    }
+    await giveDirectory(this.#daemon.docker.getContainer(id), workspacePath, inventory.owner);
+    const workspace = new VolumeWorkspace(this.#directories, {
+      python: inventory.programs.get("python3") ?? inventory.programs.get("python") ?? "python3",
+      supervisor,
+      replaced: async () => (await this.ready(this.closing)).supervisor ?? supervisor,
+    });
+    await workspace.prepare();
+    return workspace;
   }
 }
 

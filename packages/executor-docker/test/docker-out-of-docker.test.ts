@@ -70,7 +70,7 @@ describe("a program that itself runs in a container", { ...needs("docker"), time
     expect(await containers()).toBe("");
   });
 
-  it("gets its files as archives without bindDir", async () => {
+  it("gets its files in a volume without bindDir", async () => {
     const calls = [[{ language: "bash", code: "echo made > made.txt" }]];
     const said: unknown = JSON.parse(await inside({ workDir: "/coding" }, calls, "--rm"));
     expect(said).toMatchObject({ files: [{ path: "made.txt", size: 5 }] });

@@ -8,7 +8,7 @@ import { needs } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
-import { pythonImage } from "./support/images.ts";
+import { nodeImage, pythonImage } from "./support/images.ts";
 
 const containerName = `fenced-test-${process.pid}-kept`;
 let directory = "";
@@ -62,6 +62,18 @@ describe("kept containers", needs("docker"), () => {
     expect(await docker("ps", "--all", "--quiet", "--filter", `name=${containerName}`)).toBe("");
   });
 
+  it("stopContainer: false leaves no processes behind in an image without Python, where no supervisor ends them", async () => {
+    const options = { image: nodeImage, containerName, stopContainer: false, workDir: directory };
+    const executor = createExecutor(options);
+    await printed(executor, "sh", "sleep 1000 >/dev/null 2>&1 & setsid sleep 1000 >/dev/null 2>&1 & echo");
+    expect(await printed(executor, "sh", sleeping)).toBe("2");
+    await executor.stop();
+    expect(await state()).toBe("running");
+    const again = createExecutor({ ...options, reuse: true, stopContainer: true });
+    expect(await printed(again, "sh", sleeping)).toBe("0");
+    await again.stop();
+  });
+
   it("a container without a workDir keeps its files in its own volume", async () => {
     const executor = createExecutor({ containerName, stopContainer: false });
     await executor.files.write("data/kept.txt", "kept");
@@ -71,12 +83,15 @@ describe("kept containers", needs("docker"), () => {
     expect(await printed(again, "bash", "cat data/kept.txt")).toBe("keptmore");
   });
 
-  it("restart() ends the blocks' processes and keeps the container", async () => {
-    const executor = createExecutor({ containerName, stopContainer: false, workDir: directory });
-    await printed(executor, "bash", "sleep 1000 & setsid sleep 1000 & echo");
+  it.each([
+    ["with", pythonImage],
+    ["without", nodeImage],
+  ])("restart() ends the blocks' processes and keeps the container, %s Python", async (_, image) => {
+    const executor = createExecutor({ image, containerName, stopContainer: false, workDir: directory });
+    await printed(executor, "sh", "(sleep 1000 & setsid sleep 1000 &) >/dev/null 2>&1; echo");
     const id = await inspect(executor, ".Id");
     await executor.restart();
-    expect(await printed(executor, "bash", sleeping)).toBe("0");
+    expect(await printed(executor, "sh", sleeping)).toBe("0");
     expect(await inspect(executor, ".Id")).toBe(id);
     await executor.stop();
   });
@@ -110,9 +125,8 @@ describe("kept containers", needs("docker"), () => {
       Buffer.concat([Buffer.from([0, 0, 0, text.length + 5, type, 0, 0, 0, 0]), Buffer.from(text)]);
     const greeting = Buffer.concat([Buffer.from("FENCED1\n"), frame(16, hello), frame(16, hello)]);
     await writeFile(join(directory, "greeting"), greeting);
-    await writeFile(join(directory, "done"), frame(20, ""));
-    // 21 bytes: the greeting before the first frame, and the frame whose answer stop() awaits.
-    const program = "#!/bin/sh\ncd /workspace; cat greeting; head -c 21 >/dev/null; cat done; cat >/dev/null\n";
+    // 8 bytes: the host's greeting.
+    const program = "#!/bin/sh\ncd /workspace; cat greeting; head -c 8 >/dev/null\n";
     await writeFile(join(directory, "python3"), program, { mode: 0o755 });
     const volumes = [`${directory}:/workspace`, `${directory}/python3:/usr/local/bin/python3:ro`];
     const flags = volumes.flatMap((volume) => ["--volume", volume]);
@@ -125,8 +139,7 @@ describe("kept containers", needs("docker"), () => {
     await once(trap.listen(join(directory, "trap.sock")), "listening");
     try {
       const executor = createExecutor({ containerName, reuse: true, workDir: directory });
-      await executor.start();
-      await executor.stop();
+      await expect(executor.start()).rejects.toThrow(/supervisor ended/);
       expect(visits).toBe(0);
     } finally {
       await promisify(trap.close.bind(trap))();

@@ -101,7 +101,7 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
   testCodeExecutor(
     { describe, it, afterAll },
     {
-      name: "DockerCommandLineCodeExecutor, with files as tar archives,",
+      name: "DockerCommandLineCodeExecutor, with files in a volume,",
       create,
       load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../src/index.ts") }),
       takesWorkDir: false,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { createExecutor, run } from "./support/create-executor.ts";
@@ -34,17 +34,19 @@ let host: string;
 let workDir: string;
 
 const places: readonly [string, () => DockerCommandLineCodeExecutor][] = [
-  ["files in a volume", () => createExecutor()],
+  ["a temporary directory", () => createExecutor()],
   ["a bound workDir", () => createExecutor({ workDir })],
-  // A container that somebody else created does not bind `workDir`, so files travel as archives.
-  ["a workDir by archives", () => createExecutor({ containerName, reuse: true, workDir })],
+  // A container that somebody else created does not bind `workDir`, so files travel through the supervisor.
+  ["a volume", () => createExecutor({ containerName, reuse: true, workDir })],
 ];
 
 describe.each(places)(
   "a supervisor that code has stopped, with %s",
   { ...needs("docker"), timeout: 120_000 },
   (place, create) => {
-    const foreign = place === "a workDir by archives";
+    const foreign = place === "a volume";
+    // A volume's calls wait for the supervisor, up to their time limit.
+    const slow = foreign ? nightly : {};
     // A container that somebody else created stays, and stop() says that something may be left in it.
     const stopped = foreign ? "unavailable" : undefined;
     /** A call that found the supervisor lost has already said so; stop() then need not say it again. */
@@ -63,7 +65,7 @@ describe.each(places)(
       for (const directory of [host, workDir]) await rm(directory, { recursive: true });
     });
 
-    it("does not make upload() hang", async () => {
+    it("does not make upload() hang", slow, async () => {
       await writeFile(join(host, "up.txt"), "up");
       const executor = create();
       await executor.start();
@@ -76,7 +78,7 @@ describe.each(places)(
       await expectStop(executor, uploaded);
     });
 
-    it("does not make download() hang", async () => {
+    it("does not make download() hang", slow, async () => {
       const executor = create();
       await executor.files.write("given.txt", "given");
       await stopSupervisor(executor);

@@ -7,7 +7,7 @@ import {
   removeOwnFile,
   type SessionDirectories,
 } from "@fenced/executor-kit";
-import type { BlockFile, SupervisedPlace } from "@fenced/executor-kit/supervisor";
+import type { BlockFile, SupervisedPlace, Supervisor } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import type { BlockRunner } from "../run/exec-runner.ts";
 import { workspacePath } from "./container-options.ts";
@@ -19,16 +19,16 @@ export interface ContainerWorkspace {
   /**
    * Writes a block's file.
    *
+   * @param keep - keep a file that the block does not name when it has ended.
    * @throws BackendUnavailableError if there is not enough space or permission.
    */
-  writeBlock(block: BlockRun, extension: string): Promise<BlockFile>;
-  removeBlock(file: BlockFile): Promise<void>;
+  writeBlock(block: BlockRun, extension: string, keep: boolean): Promise<BlockFile>;
   /**
-   * Copies what an ended block wrote to the user's directory.
+   * Removes the file of an ended block if it is temporary, and copies what the block wrote to the user's directory.
    *
    * @returns a sentence about what could not be copied. Bounded in time and size, and never rejects.
    */
-  settle(): Promise<string | undefined>;
+  settle(file?: BlockFile): Promise<string | undefined>;
 }
 
 /** A work directory that the host and the container share. */
@@ -43,18 +43,15 @@ export class BoundWorkspace implements ContainerWorkspace {
     return this.#directories.files();
   }
 
-  async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
+  async writeBlock(block: BlockRun, extension: string, keep: boolean): Promise<BlockFile> {
     const onHost = await this.#directories.writeBlock(block, extension);
     const name = block.filename ?? path.basename(onHost);
-    return { path: path.posix.join(workspacePath, name), onHost };
+    const temporary = block.filename === undefined && !keep;
+    return { path: path.posix.join(workspacePath, name), onHost, temporary };
   }
 
-  async removeBlock({ onHost }: BlockFile): Promise<void> {
-    if (onHost !== undefined) await removeOwnFile(onHost);
-  }
-
-  async settle(): Promise<undefined> {
-    // Both sides share the directory.
+  async settle(file?: BlockFile): Promise<undefined> {
+    if (file?.temporary === true && file.onHost !== undefined) await removeOwnFile(file.onHost);
   }
 }
 
@@ -92,21 +89,22 @@ export class ContainerPlace implements SupervisedPlace {
     return this.#container.lost;
   }
 
+  /** `undefined` if the image has no Python. */
+  get supervisor(): Supervisor | undefined {
+    return this.#container.supervisor;
+  }
+
   /** The caller's variables override those that tell programs where the proxy is. */
   variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     return { ...this.#equipment.networkVariables, ...given };
   }
 
-  async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
-    const temporary = block.filename === undefined && (this.#options.cleanupTempFiles ?? true);
-    return { ...(await this.#equipment.workspace.writeBlock(block, extension)), temporary };
+  writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
+    return this.#equipment.workspace.writeBlock(block, extension, this.#options.cleanupTempFiles === false);
   }
 
   async settle(file: BlockFile | undefined): Promise<string | undefined> {
-    if (this.lost) return undefined;
-    const { workspace } = this.#equipment;
-    if (file?.temporary === true) await workspace.removeBlock(file).catch(() => {});
-    return workspace.settle();
+    return this.lost ? undefined : this.#equipment.workspace.settle(file);
   }
 
   whenLost(action: (reason: string) => void): void {

@@ -119,6 +119,7 @@ async function openExisting(
     running: info.State.Running,
     leashed: info.Config.StdinOnce && !info.State.Running && isOurs(info),
     supervisor: { command: supervisorCommand(configOf(request, probe, false)) },
+    owner: request.owner,
     directory: request.directory,
     socket: path.join(directories.workDirectory, socketOf(probe)),
     user: options.user,
@@ -217,7 +218,7 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
     await nameUser(created, binding.user, `${directory}/home`);
     const supervisor = leashed ? ("main" as const) : { command };
     const socket = binding.probe === undefined ? undefined : path.join(workDirectory, socketOf(binding.probe));
-    const entry = { name, running: false, leashed, supervisor, directory, socket, user: binding.user };
+    const entry = { name, running: false, leashed, supervisor, owner, directory, socket, user: binding.user };
     return await RunningContainer.open(daemon, created, entry, signal);
   } catch (error) {
     await removeContainer(created).catch(() => {});

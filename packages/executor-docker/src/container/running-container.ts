@@ -15,7 +15,13 @@ import {
   type Daemon,
 } from "@fenced/docker-daemon";
 import { Heartbeat } from "@fenced/executor-kit";
-import { connectSupervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import {
+  connectSupervisor,
+  sessionMark,
+  type Supervisor,
+  type SupervisorAnswer,
+  type SupervisorInventory,
+} from "@fenced/executor-kit/supervisor";
 import { ExecRunner, type BlockRunner } from "../run/exec-runner.ts";
 
 /** How to reach a container's supervisor. */
@@ -27,6 +33,8 @@ export interface ContainerEntry {
    * sent over it.
    */
   readonly leashed: boolean;
+  /** The executor's id. */
+  readonly owner: string;
   /** A directory of the session in the container. */
   readonly directory: string;
   /**
@@ -36,6 +44,11 @@ export interface ContainerEntry {
   readonly socket: string | undefined;
   /** `uid:gid` of the blocks; `undefined` for the container's user. */
   readonly user: string | undefined;
+}
+
+/** What has answered in a container. */
+interface ContainerAnswer extends SupervisorAnswer {
+  readonly runner: BlockRunner;
 }
 
 const removeMs = 20_000;
@@ -49,7 +62,7 @@ export class RunningContainer {
   readonly #daemon: Daemon;
   readonly #container: Container;
   readonly #ended: Promise<number | undefined>;
-  #ready: { readonly inventory: SupervisorInventory; readonly runner: BlockRunner } | undefined;
+  #ready: ContainerAnswer | undefined;
   #stream: Duplex | undefined;
   #leash: Duplex | undefined;
   #heartbeat: Heartbeat | undefined;
@@ -137,6 +150,11 @@ export class RunningContainer {
     return this.#started.runner;
   }
 
+  /** Its supervisor; `undefined` if the image has no Python. */
+  get supervisor(): Supervisor | undefined {
+    return this.#started.supervisor;
+  }
+
   /** The supervisor's inventory of the container. */
   get inventory(): SupervisorInventory {
     return this.#started.inventory;
@@ -169,7 +187,7 @@ export class RunningContainer {
   }
 
   async #connect(
-    { supervisor, leashed, user, directory, socket }: ContainerEntry,
+    { supervisor, leashed, owner, user, directory, socket }: ContainerEntry,
     running: boolean,
     signal: AbortSignal,
   ): Promise<void> {
@@ -188,9 +206,11 @@ export class RunningContainer {
         throw (await this.#whyKilled()) ?? error;
       },
     );
-    const context = { container: this.#container, directory, user, keeper: inventory.process, lose };
+    // In a container that outlives this session, the process that keeps it alive must live on, and those of others.
+    const leftovers = main ? ["", String(inventory.process)] : [`${sessionMark}=${owner}`];
+    const context = { container: this.#container, directory, user, leftovers, lose };
     const runner = answer ?? new ExecRunner(context);
-    this.#ready = { inventory, runner };
+    this.#ready = { inventory, runner, supervisor: answer };
     if (this.#lost) throw this.#lost;
     if (runner.direct) return;
     this.#heartbeat = new Heartbeat({
@@ -251,7 +271,7 @@ export class RunningContainer {
     }
   }
 
-  get #started(): { readonly inventory: SupervisorInventory; readonly runner: BlockRunner } {
+  get #started(): ContainerAnswer {
     if (this.#ready) return this.#ready;
     throw new ExecutorStoppedError("The container is not started", { remedy: "Call start() first." });
   }

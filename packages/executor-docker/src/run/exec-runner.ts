@@ -27,8 +27,8 @@ export interface ExecContext {
   readonly directory: string;
   /** The user that blocks run as; `undefined` for the container's. */
   readonly user: string | undefined;
-  /** The process that keeps the container alive. */
-  readonly keeper: number;
+  /** Arguments of `kill-processes.sh`: the processes that a reset ends. */
+  readonly leftovers: readonly string[];
   /** Called once, when the container can no longer be used. */
   readonly lose: (error: Error) => void;
 }
@@ -72,7 +72,7 @@ export class ExecRunner implements BlockRunner {
   }
 
   async reset(): Promise<void> {
-    await this.#tool(["sh", "-c", killProgram, "fenced", "", String(this.#context.keeper)]);
+    await this.#tool(["sh", "-c", killProgram, "fenced", ...this.#context.leftovers]);
   }
 
   fail(error: Error): void {

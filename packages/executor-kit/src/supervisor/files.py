@@ -1,9 +1,9 @@
-"""Handles one request for a workspace file. Python 3.8 or later, standard library only.
+"""Handles one request for workspace files. Python 3.8 or later, standard library only.
 
-Arguments: the workspace; `list`, `stat`, `content`, `put`, `drop` or `remove`; a path in the workspace; further arguments of the
-request. On failure, it prints the errno name and its message to standard error. The workspace is hostile, because code may swap
-its contents at any time. So paths are first resolved and then opened directory by directory, without following links. Trees are
-walked without recursion.
+Arguments: the workspace; `list`, `stat`, `content`, `contents`, `put` or `remove`; a path in the workspace; further arguments of the
+request. On failure, it prints the errno name, the number of files that it has finished, and the message to standard error. The
+workspace is hostile, because code may swap its contents at any time. So paths are first resolved and then opened directory by
+directory, without following links. Trees are walked without recursion.
 """
 
 import errno
@@ -13,14 +13,17 @@ import sys
 
 PIECE = 262144
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+# In place of a piece's length.
+GONE, REFUSED = b"\xff\xff\xff\xff", b"\xff\xff\xff\xfe"
 root, verb, path, *words = [os.fsencode(word) for word in sys.argv[1:]]
+finished = 0
 
 
 def fail(code):
     raise OSError(code, os.strerror(code))
 
 
-def resolve():
+def resolve(path):
     """Resolves a path to parts without links. Fails if it leads out of the workspace or does not exist."""
     real = os.path.realpath(root)
     place = os.path.join(real, path)
@@ -56,11 +59,15 @@ def look(name, folder):
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
-def open_found(flags):
-    parts = resolve()
+def open_found(path, flags):
+    parts = resolve(path)
     if not parts:
         return os.open(root, FOLDER)
-    return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=descend(parts[:-1]))
+    folder = descend(parts[:-1])
+    try:
+        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def kind_of(status):
@@ -70,21 +77,45 @@ def kind_of(status):
 
 
 def say_status():
-    status = os.fstat(open_found(os.O_PATH))
+    status = os.fstat(open_found(path, os.O_PATH))
     print(kind_of(status), status.st_size, (status.st_mtime_ns + 500000) // 1000000)
 
 
-def send_content():
+def open_file(path):
     # Do not block on a named pipe.
-    file = open_found(os.O_RDONLY | os.O_NONBLOCK)
+    file = open_found(path, os.O_RDONLY | os.O_NONBLOCK)
     if kind_of(os.fstat(file)) == "directory":
         fail(errno.EISDIR)
+    return file
+
+
+def send_content():
+    file = open_file(path)
     os.lseek(file, int(words[0]), os.SEEK_SET)
-    while True:
-        piece = os.read(file, PIECE)
-        if not piece:
-            return
+    for piece in iter(lambda: os.read(file, PIECE), b""):
         write(1, piece)
+
+
+def send_contents():
+    """Sends the files that standard input names, each up to the size that is said there: pieces after their lengths, the last one
+    empty. A file that is gone or cannot be read is only a mark."""
+    with open(0, "rb") as names:
+        wanted = names.read().split(b"\0")[:-1]
+    for size, name in (each.split(b" ", 1) for each in wanted):
+        try:
+            file = open_file(name)
+        except OSError as error:
+            write(1, GONE if error.errno in (errno.ENOENT, errno.ENOTDIR) else REFUSED)
+            continue
+        left = int(size)
+        while left > 0:
+            piece = os.read(file, min(left, PIECE))
+            if not piece:
+                break
+            left -= len(piece)
+            write(1, len(piece).to_bytes(4, "big") + piece)
+        write(1, bytes(4))
+        os.close(file)
 
 
 def write(descriptor, piece):
@@ -93,26 +124,46 @@ def write(descriptor, piece):
         view = view[os.write(descriptor, view) :]
 
 
+def receive():
+    """Takes a piece after its length from standard input. Fails if the input breaks off."""
+    return take(int.from_bytes(take(4), "big"))
+
+
+def take(length):
+    taken = bytearray()
+    while len(taken) < length:
+        piece = os.read(0, length - len(taken))
+        taken += piece or fail(errno.EIO)
+    return bytes(taken)
+
+
 def put():
-    """Appends standard input to a partial file. The last piece moves the file to its path if it is complete."""
-    part, first, size = words
+    """Writes the files that arrive on standard input: for each, its path, then its pieces, the last one empty; at the end, an empty
+    path. Each is a partial file at the top, and moves to its path once it is complete."""
+    global finished
     top = os.open(root, FOLDER)
-    made = os.O_CREAT | os.O_EXCL if first == b"first" else os.O_APPEND
-    file = os.open(part, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | made, 0o666, dir_fd=top)
+    for target in iter(receive, b""):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=top)
+        try:
+            for piece in iter(receive, b""):
+                write(file, piece)
+            replace(file, target, top)
+        except OSError:
+            drop(path, top)
+            raise
+        os.close(file)
+        finished += 1
+
+
+def drop(name, folder):
     try:
-        for piece in iter(lambda: os.read(0, PIECE), b""):
-            write(file, piece)
-        if size != b"-":
-            if os.fstat(file).st_size != int(size):
-                fail(errno.EIO)
-            replace(file, part, top)
+        os.unlink(name, dir_fd=folder)
     except OSError:
-        os.unlink(part, dir_fd=top)
-        raise
+        pass
 
 
-def replace(file, part, top):
-    parts = resolve() or fail(errno.EISDIR)
+def replace(file, target, top):
+    parts = resolve(target) or fail(errno.EISDIR)
     folder = descend(parts[:-1], make=True)
     try:
         before = look(parts[-1], folder)
@@ -121,14 +172,8 @@ def replace(file, part, top):
         os.fchmod(file, stat.S_IMODE(before.st_mode))
     except FileNotFoundError:
         pass
-    os.rename(part, parts[-1], src_dir_fd=top, dst_dir_fd=folder)
-
-
-def drop():
-    try:
-        os.unlink(path, dir_fd=os.open(root, FOLDER))
-    except FileNotFoundError:
-        pass
+    os.rename(path, parts[-1], src_dir_fd=top, dst_dir_fd=folder)
+    os.close(folder)
 
 
 def entries(folder):
@@ -138,7 +183,8 @@ def entries(folder):
 
 
 def say_list():
-    parts = resolve()
+    """Says each file's size, a state that differs after each change of the file, and the path."""
+    parts = resolve(path)
     waiting = [(descend(parts), b"".join(part + b"/" for part in parts))]
     lines = []
     while waiting:
@@ -154,7 +200,9 @@ def say_list():
                     raise
                 continue
             if stat.S_ISREG(status.st_mode):
-                lines.append(b"%d %s\0" % (status.st_size, prefix + name))
+                # Code cannot set the time of the last change.
+                state = status.st_size, status.st_ino, status.st_ctime_ns
+                lines.append(b"%d %x-%x %s\0" % (*state, prefix + name))
         os.close(folder)
         if len(lines) > 1000:
             write(1, b"".join(lines))
@@ -176,7 +224,8 @@ def remove():
 
 
 def remove_tree(name, above):
-    """Removes a tree bottom-up; each directory stays open until it is empty."""
+    """Removes a tree bottom-up; each directory stays open until it is empty. Says something for each directory, so that the host
+    knows that it goes on."""
     stack = [(name, above, os.open(name, FOLDER, dir_fd=above))]
     while stack:
         name, above, folder = stack[-1]
@@ -190,6 +239,7 @@ def remove_tree(name, above):
             os.close(folder)
             os.rmdir(name, dir_fd=above)
             stack.pop()
+            write(1, b".")
         else:
             stack.append((below, folder, os.open(below, FOLDER, dir_fd=folder)))
 
@@ -209,8 +259,8 @@ verbs = {
     b"list": say_list,
     b"stat": say_status,
     b"content": send_content,
+    b"contents": send_contents,
     b"put": put,
-    b"drop": drop,
     b"remove": remove,
 }
 
@@ -218,5 +268,5 @@ try:
     raise_limit()
     verbs[verb]()
 except OSError as error:
-    sys.stderr.write("%s %s" % (errno.errorcode.get(error.errno, "EIO"), error.strerror))
+    sys.stderr.write("%s %d %s" % (errno.errorcode.get(error.errno, "EIO"), finished, error.strerror))
     sys.exit(1)

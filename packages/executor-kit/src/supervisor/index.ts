@@ -15,7 +15,13 @@ export {
 } from "./supervisor-command.ts";
 export { PublishedPorts } from "./published-ports.ts";
 export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./session-network.ts";
-export { SupervisedFiles, type SupervisedFilesSettings } from "./supervised-files.ts";
+export {
+  type ListedFile,
+  type ReceivedFile,
+  type SentFile,
+  SupervisedFiles,
+  type SupervisedFilesSettings,
+} from "./supervised-files.ts";
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
 export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 export {

@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
   BackendUnavailableError,
+  ByteQueue,
   InvalidInputError,
   sanitizeTerminalText,
   type FileInfo,
   type FileStat,
 } from "@fenced/core";
-import { pathOfLatin1 } from "../workspace/path-bytes.ts";
+import { isLiveInput } from "../processes/program-input.ts";
+import { pathBytes, pathOfLatin1 } from "../workspace/path-bytes.ts";
 import { asWorkspaceError } from "../workspace/pinned-directory.ts";
 import type { RemoteFileAccess } from "../workspace/remote-files.ts";
 import type { FileContent } from "../workspace/spool-file.ts";
@@ -15,12 +17,14 @@ import type { Supervisor } from "./supervisor.ts";
 
 const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
 
-/** Time limit for a request without any answer in milliseconds. */
-const quietMs = 60_000;
-/** The same for a removal, which sends nothing until it is done. */
-const removalMs = 300_000;
-/** Bytes of a file to pass to one program; they are held in memory where the supervisor runs. */
-const pieceBytes = 4_194_304;
+/** Milliseconds that a request may take without moving any data; code can stop the program that answers. */
+const quietMs = 30_000;
+/** The same for removing what is left of a write that failed. */
+const dropMs = 5000;
+/** Maximum size of a piece of a file in bytes; the program sends no larger ones. */
+const pieceBytes = 262_144;
+/** In place of a piece's length: the file is gone, or cannot be read. */
+const [gone, unreadable] = [0xffff_ffff, 0xffff_fffe];
 /** Maximum length of one file's entry in a list in characters. */
 const longestEntry = 1_048_576;
 const longestStatus = 200;
@@ -37,6 +41,25 @@ export interface SupervisedFilesSettings {
   readonly supervisor: () => Promise<Supervisor>;
 }
 
+/** A file in a list. */
+export interface ListedFile extends FileInfo {
+  /** Differs after each change of the file; code cannot set it. */
+  readonly state: string;
+}
+
+/** A file that arrives. */
+export interface ReceivedFile<File extends FileInfo = FileInfo> {
+  readonly file: File;
+  /** `"gone"` if it has been removed meanwhile, `"unreadable"` if the code has made it so. */
+  readonly content: AsyncIterable<Uint8Array> | "gone" | "unreadable";
+}
+
+/** A file to send. */
+export interface SentFile {
+  readonly path: string;
+  readonly content: FileContent;
+}
+
 /** Workspace files where a supervisor runs; each request is a short Python program there. Linux only. */
 export class SupervisedFiles implements RemoteFileAccess {
   readonly seeks = true;
@@ -48,14 +71,19 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+    for await (const { path, size } of this.states(directory)) yield { path, size };
+  }
+
+  /** Lists files, each with its state. */
+  async *states(directory: string): AsyncGenerator<ListedFile, void, void> {
     let rest = "";
     for await (const chunk of this.#ask({ words: ["list", directory] })) {
       const entries = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
       rest = entries.pop() ?? "";
       if (rest.length > longestEntry) throw notAnAnswer(directory);
       for (const entry of entries) {
-        const [, size, file] = /^(\d+) ([^]+)$/.exec(entry) ?? [];
-        if (file !== undefined) yield { path: pathOfLatin1(file), size: Number(size) };
+        const [, size, state, file] = /^(\d+) (\S+) ([^]+)$/.exec(entry) ?? [];
+        if (state !== undefined && file !== undefined) yield { path: pathOfLatin1(file), size: Number(size), state };
       }
     }
   }
@@ -74,70 +102,85 @@ export class SupervisedFiles implements RemoteFileAccess {
     return this.#ask({ words: ["content", file, String(start)] });
   }
 
+  /** Reads several files in one request, in this order, each up to its size as given. */
+  async *contents<File extends FileInfo>(files: readonly File[]): AsyncGenerator<ReceivedFile<File>, void, void> {
+    const stdin = Buffer.concat(files.map(({ path, size }) => pathBytes(`${size} ${path}\0`)));
+    const pieces = readPieces(this.#ask({ words: ["contents", "."], stdin }));
+    for (const file of files) {
+      const first = await nextPiece(pieces, file.path);
+      if (typeof first === "string") {
+        yield { file, content: first };
+        continue;
+      }
+      const rest = untilEmpty(first, pieces, file.path);
+      yield { file, content: rest };
+      // Skip what was not read.
+      while ((await rest.next()).done !== true);
+    }
+  }
+
   async put(file: string, content: FileContent): Promise<void> {
+    await this.putAll([{ path: file, content }]);
+  }
+
+  /**
+   * Creates or replaces several files in one request.
+   *
+   * @throws InvalidInputError, WorkspacePathError
+   */
+  async putAll(files: readonly SentFile[]): Promise<void> {
     const part = `${this.#settings.filePrefix}${randomUUID().slice(0, 12)}.part`;
-    let sent = 0;
-    const send = async (stdin: Uint8Array, last: boolean): Promise<void> => {
-      const words = ["put", file, part, sent === 0 ? "first" : "next", last ? String(content.size) : "-"];
-      sent += stdin.length;
-      for await (const _ of this.#ask({ words, stdin }));
+    let failure: unknown;
+    const sent = async function* (): AsyncGenerator<Uint8Array, void, void> {
+      try {
+        yield* inPieces(files);
+      } catch (error) {
+        // Input that breaks off makes the program discard the file.
+        failure = error;
+      }
     };
     try {
-      let waiting: Uint8Array[] = [];
-      let bytes = 0;
-      for await (const chunk of content) {
-        for (let rest = chunk; rest.length > 0;) {
-          // The last piece is held back, because it marks the file as complete.
-          if (bytes === pieceBytes) {
-            await send(Buffer.concat(waiting), false);
-            [waiting, bytes] = [[], 0];
-          }
-          const piece = rest.subarray(0, pieceBytes - bytes);
-          waiting.push(Buffer.from(piece));
-          bytes += piece.length;
-          rest = rest.subarray(piece.length);
-        }
-      }
-      if (sent + bytes !== content.size) throw changed(file);
-      await send(Buffer.concat(waiting), true);
+      for await (const _ of this.#ask({ words: ["put", part], names: files.map(({ path }) => path), stdin: sent() }));
     } catch (error) {
-      if (sent > 0) await this.#drop(part);
-      throw error;
+      await this.#drop(part);
+      throw failure ?? error;
     }
   }
 
   async remove(file: string): Promise<void> {
-    for await (const _ of this.#ask({ words: ["remove", file], limitMs: removalMs }));
+    for await (const _ of this.#ask({ words: ["remove", file] }));
   }
 
-  /** Never rejects, so that it does not hide the failure that it cleans up after. */
+  /** Removes what a killed program has left. Never rejects, so that it does not hide the failure that it cleans up after. */
   async #drop(part: string): Promise<void> {
     try {
-      for await (const _ of this.#ask({ words: ["drop", part] }));
+      for await (const _ of this.#ask({ words: ["remove", part], limitMs: dropMs }));
     } catch {
-      // The place is lost, and so is the file.
+      // The program has removed it itself, or the place is lost, and so is the file.
     }
   }
 
-  async *#ask({ words, stdin, limitMs = quietMs }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
+  async *#ask({ words, names, stdin, limitMs = quietMs }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
     const { python, workspace } = this.#settings;
     const [, file = "."] = words;
     const supervisor = await this.#settings.supervisor();
     const ending = new AbortController();
+    let late: NodeJS.Timeout | undefined;
     const events = supervisor.run({
       argv: [python, "-I", "-S", "-X", "utf8", "-c", filesProgram, workspace, ...words],
       env: {},
-      ...(stdin === undefined ? {} : { stdin }),
+      ...(stdin === undefined ? {} : { stdin: isLiveInput(stdin) ? watched(stdin, () => late?.refresh()) : stdin }),
       signal: ending.signal,
     });
     let errors = "";
     try {
       for (;;) {
-        const late = setTimeout(() => ending.abort(), limitMs);
+        late = setTimeout(() => ending.abort(), limitMs);
         const { value, done } = await events.next().finally(() => clearTimeout(late));
-        if (ending.signal.aborted) throw notAnswered(file, limitMs);
+        late = undefined;
+        if (ending.signal.aborted) throw notAnswered(names?.[0] ?? file, limitMs);
         if (done === true) {
-          if (value.exitCode !== 0) throw refusal(errors, file);
+          if (value.exitCode !== 0) throw refusal(errors, names ?? [file]);
           return;
         }
         // Copy it, because the memory may be reused.
@@ -154,12 +197,98 @@ export class SupervisedFiles implements RemoteFileAccess {
 
 interface FileRequest {
   readonly words: readonly string[];
-  readonly stdin?: Uint8Array;
+  /** The paths that the request is about, for errors. Default: the second word. */
+  readonly names?: readonly string[];
+  readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly limitMs?: number;
 }
 
-function refusal(said: string, file: string): unknown {
-  const [, code = "EIO", text = `the request was ended; ${said}`] = /^(E[A-Z0-9]+) ([^]*)$/.exec(said) ?? [];
+async function* watched(
+  pieces: AsyncIterable<Uint8Array>,
+  onPiece: () => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const piece of pieces) {
+    onPiece();
+    yield piece;
+  }
+}
+
+/** Files for the program: for each, its path, then its pieces, the last one empty; at the end, an empty path. */
+async function* inPieces(files: readonly SentFile[]): AsyncGenerator<Uint8Array, void, void> {
+  for (const { path, content } of files) {
+    yield asPiece(pathBytes(path));
+    let left = content.size;
+    for await (const chunk of content) {
+      left -= chunk.length;
+      if (left < 0) break;
+      for (let at = 0; at < chunk.length; at += pieceBytes) yield asPiece(chunk.subarray(at, at + pieceBytes));
+    }
+    if (left !== 0) throw changed(path);
+    yield asPiece(Buffer.alloc(0));
+  }
+  yield asPiece(Buffer.alloc(0));
+}
+
+function asPiece(bytes: Uint8Array): Buffer {
+  const piece = Buffer.allocUnsafe(4 + bytes.length);
+  piece.writeUInt32BE(bytes.length);
+  piece.set(bytes, 4);
+  return piece;
+}
+
+/** A piece of a file, or why there is none. */
+type Piece = Uint8Array | "gone" | "unreadable";
+
+/** Reads pieces after their lengths, and marks in place of lengths. Ends early if a length is not valid. */
+async function* readPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Piece, void, void> {
+  const queue = new ByteQueue();
+  let length: number | undefined;
+  for await (const chunk of chunks) {
+    queue.add(chunk);
+    while (queue.length >= (length ?? 4)) {
+      if (length === undefined) {
+        length = Buffer.from(queue.take(4)).readUInt32BE();
+        if (length <= pieceBytes) continue;
+        if (length < unreadable) return;
+        yield length === gone ? "gone" : "unreadable";
+      } else yield queue.take(length);
+      length = undefined;
+    }
+  }
+}
+
+/** The pieces of one file. Not a generator, because a reader that leaves early must not end it. */
+function untilEmpty(
+  first: Uint8Array,
+  pieces: AsyncIterator<Piece, void, void>,
+  file: string,
+): AsyncIterableIterator<Uint8Array> {
+  let next: Uint8Array | undefined = first;
+  const content: AsyncIterableIterator<Uint8Array> = {
+    [Symbol.asyncIterator]: () => content,
+    async next() {
+      const piece = next ?? (await nextPiece(pieces, file));
+      next = undefined;
+      if (typeof piece === "string") throw notAnAnswer(file);
+      if (piece.length > 0) return { done: false, value: piece };
+      next = piece;
+      return { done: true, value: undefined };
+    },
+  };
+  return content;
+}
+
+async function nextPiece(pieces: AsyncIterator<Piece, void, void>, file: string): Promise<Piece> {
+  const { value, done } = await pieces.next();
+  if (done === true) throw notAnAnswer(file);
+  return value;
+}
+
+/** @param said - the errno name, how many of the files are finished, and the message. */
+function refusal(said: string, files: readonly string[]): unknown {
+  const [, code = "EIO", finished = 0, text = `the request was ended; ${said}`] =
+    /^(E[A-Z0-9]+) (\d+) ([^]*)$/.exec(said) ?? [];
+  const file = files[Number(finished)] ?? ".";
   return asWorkspaceError(Object.assign(new Error(sanitizeTerminalText(text.trim())), { code }), file);
 }
 
