@@ -63,20 +63,29 @@ export async function killProcesses(family: ProcessFamily): Promise<void> {
 }
 
 /**
- * Stops the family member by member until a pass finds none still running. A stopped process cannot start another, but
- * one that was only told to stop may be in the middle of that. Returns all members.
+ * Stops the family member by member. A stopped process cannot start another, but one that was only told to stop may be in the
+ * middle of that. Returns all members.
+ *
+ * @param list - reads the process table.
  */
-export async function freeze(family: ProcessFamily): Promise<ReadonlySet<number>> {
+export async function freeze(
+  family: ProcessFamily,
+  list: typeof listProcesses = listProcesses,
+): Promise<ReadonlySet<number>> {
   const frozen = new Set<number>();
   if (family.root !== undefined) send(-family.root, "SIGSTOP");
   const giveUp = performance.now() + stopDeadline;
-  for (let looks = 0, wait = 1; looks < mostLooks;) {
-    const all = await listProcesses();
+  // The table is not read in one instant: a process that is seen as stopped may have started another one after the names were read,
+  // which only the next pass sees.
+  for (let looks = 0, wait = 1, quiet = 0; looks < mostLooks;) {
+    const all = await list();
     const members = new Set(membersOf(family, all));
     const running = all.filter(({ pid, stopped }) => members.has(pid) && !stopped);
     const known = frozen.size;
     for (const pid of members) frozen.add(pid);
-    if (running.length === 0) break;
+    quiet = running.length === 0 ? quiet + 1 : 0;
+    if (quiet === 2) break;
+    if (quiet === 1) continue;
     for (const { pid } of running) send(pid, "SIGSTOP");
     if (frozen.size > known) looks += 1;
     else if (performance.now() > giveUp) break;

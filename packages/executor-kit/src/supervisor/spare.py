@@ -134,7 +134,7 @@ def has_begun():
 
 
 def end():
-    """Kills the interpreter, which has started no processes and run no block."""
+    """Kills the interpreter, which has started no processes and run no block, and waits until it is dead."""
     global spare
     if spare is None:
         return
@@ -143,6 +143,7 @@ def end():
     shepherd = set() if select.select([old.status], [], [], 0)[0] else {old.shepherd}
     processes.stop(shepherd)
     processes.kill(processes.members(old.shepherd, old.mark) | shepherd)
+    blocks.kill_orphans(old)
     old.way.close()
     for each in old.outputs + (old.status,):
         os.close(each)

@@ -63,6 +63,16 @@ while True:
         os._exit(0)
 `;
 
+/** Starts a process for each line that it reads. */
+const forksWhenTold = `
+import os, sys, time
+print("ready", flush=True)
+for _ in sys.stdin:
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(1000)
+`;
+
 /** Looks like a zombie, because its first thread ends while another one keeps running. */
 const withoutFirstThread = `
 import ctypes, os, threading, time
@@ -114,6 +124,29 @@ describe.skipIf(process.platform !== "linux")("killProcesses", needs("python3"),
     const root = await start("trap '' TERM INT HUP; (while :; do sleep 0.01 & done) & echo ready; wait", mark);
     await killProcesses({ root, mark });
     expect(await living(mark)).toEqual([]);
+  });
+
+  it("stops a process that was started while the process table was read", async () => {
+    const mark = newMark();
+    const fifo = path.join(await temporaryDirectory(), "lines");
+    execFileSync("mkfifo", [fifo]);
+    const root = await start(`exec python3 -c '${forksWhenTold}' <> ${fifo}`, mark);
+    let reads = 0;
+    const list: typeof listProcesses = async () => {
+      const names = await listProcesses();
+      reads += 1;
+      if (reads > 1) return names;
+      // What happens between reading the names and reading the states, if that takes long.
+      process.kill(root, "SIGCONT");
+      await writeFile(fifo, "\n");
+      await until(async () => (await living(mark)).length === 2);
+      process.kill(root, "SIGSTOP");
+      await until(async () => (await listProcesses()).some(({ pid, stopped }) => pid === root && stopped));
+      return (await listProcesses()).filter(({ pid }) => names.some((each) => each.pid === pid));
+    };
+    const frozen = await freeze({ root, mark: newMark() }, list);
+    expect([...frozen].toSorted((one, other) => one - other)).toEqual(await living(mark));
+    expect(frozen.size).toBe(2);
   });
 
   it("waits until each process is stopped, even in the middle of a fork", async () => {

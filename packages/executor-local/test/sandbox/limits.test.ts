@@ -8,7 +8,7 @@ import { needs } from "@fenced/test-support";
 import { isAlive } from "@fenced/test-support/is-alive";
 import { describe, expect, it } from "vitest";
 import { hostCommand } from "../support/host-command.ts";
-import { bubblewrapsOf } from "../support/sandbox-subject.ts";
+import { bubblewrapsOf, killSandbox } from "../support/sandbox-subject.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 const forkBomb = `
@@ -74,9 +74,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await executor.executeCodeBlocks([
       { language: "bash", code: "echo kept > kept.txt; echo gone > /tmp/gone.txt; setsid sleep 1000 &" },
     ]);
-    const killed = await bubblewrapsOf(executor);
-    expect(killed).not.toEqual([]);
-    for (const pid of killed) process.kill(pid, "SIGKILL");
+    await killSandbox(await bubblewrapsOf(executor));
     await expect.poll(() => reasons).toEqual([expect.stringMatching(/^The sandbox is lost: /)]);
     const result = await executor.executeCodeBlocks([
       { language: "bash", code: "cat kept.txt; ls /tmp/gone.txt; ls /proc | grep -c '^[0-9]'" },

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { bubblewrapsOf } from "../support/sandbox-subject.ts";
+import { bubblewrapsOf, killSandbox } from "../support/sandbox-subject.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 function sandboxed(options: LocalExecutorOptions = {}): LocalCommandLineCodeExecutor {
@@ -102,7 +102,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     const up = "../".repeat(path.join(workDir, "part").split("/").length - 1);
     const code = `mv part moved && mkdir part && ln -s ${up}etc part/kept && ls part/kept/passwd`;
     expect(await printed(executor, "bash", code)).toBe("part/kept/passwd\n");
-    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
+    await killSandbox(await bubblewrapsOf(executor));
     const next = async (): Promise<string> => printed(executor, "bash", "cat /etc/passwd");
     // Until the loss of the sandbox is noticed, blocks fail because of it.
     await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/is reached through a symbolic link in/);
@@ -155,7 +155,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await using executor = sandboxed({ writable: [shown] });
     const code = `for each in ${shown}/tmp/fenced-*; do rm -rf $each/etc; ln -s ${victim} $each/etc && echo linked; done`;
     expect(await printed(executor, "bash", code)).toBe("linked\n");
-    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
+    await killSandbox(await bubblewrapsOf(executor));
     const next = async (): Promise<string> => printed(executor, "bash", "head -n 1 /etc/passwd");
     // Until the loss of the sandbox is noticed, blocks fail because of it.
     await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/^sandbox:/);

@@ -2,7 +2,7 @@ import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { testCodeExecutor } from "@fenced/executor-testkit";
 import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, expect, it } from "vitest";
-import { bubblewrapsWith, sandboxSubject } from "../support/sandbox-subject.ts";
+import { bubblewrapsWith, killSandbox, sandboxSubject } from "../support/sandbox-subject.ts";
 
 /** Can be identified without a block, which would have to wait for its turn. */
 class StatefulSandbox extends LocalCommandLineCodeExecutor {
@@ -21,7 +21,7 @@ describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bu
       hostCommand: [...sandboxSubject.hostCommand, "stateful"],
       breakPlace: async (executor) => {
         if (!(executor instanceof StatefulSandbox)) throw new Error("another executor");
-        for (const pid of await bubblewrapsWith(executor.sandbox)) process.kill(pid, "SIGKILL");
+        await killSandbox(await bubblewrapsWith(executor.sandbox));
       },
     },
     mechanism("state", "lost session"),

@@ -6,7 +6,7 @@ import { testCodeExecutor } from "@fenced/executor-testkit";
 import { mechanism, needs } from "@fenced/test-support";
 import { forkerCode } from "@fenced/test-support/warm-python";
 import { afterAll, describe, expect, it } from "vitest";
-import { bubblewrapsOf, sandboxSubject } from "../support/sandbox-subject.ts";
+import { bubblewrapsOf, killSandbox, sandboxSubject } from "../support/sandbox-subject.ts";
 import { WarmExecutor } from "../support/warm-executor.ts";
 
 async function printed(executor: WarmExecutor, code: string): Promise<string> {
@@ -63,7 +63,7 @@ x = 1
       functions: [FunctionWithRequirements.fromString("def twice(x: int) -> int:\n    return 2 * x\n")],
     });
     await executor.start();
-    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
+    await killSandbox(await bubblewrapsOf(executor));
     await expect.poll(() => printed(executor, forkerCode), { timeout: 30_000 }).toMatch(/True$/);
     expect(await printed(executor, "from functions import twice\nprint(twice(21))")).toBe("42");
   });

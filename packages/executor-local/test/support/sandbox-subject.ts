@@ -5,6 +5,8 @@ import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import type { ExecutorSubject } from "@fenced/executor-testkit";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
+import { isAlive } from "@fenced/test-support/is-alive";
+import { expect } from "vitest";
 
 const hostCommand = await bundledCommand(path.join(import.meta.dirname, "../fixtures/sandbox-host.ts"));
 
@@ -16,10 +18,17 @@ export const sandboxSubject: ExecutorSubject = {
   takesWorkDir: true,
   takesNetworkPolicy: true,
   hostCommand,
-  breakPlace: async (executor) => {
-    for (const pid of await bubblewrapsOf(executor)) process.kill(pid, "SIGKILL");
-  },
+  breakPlace: async (executor) => killSandbox(await bubblewrapsOf(executor)),
 };
+
+/**
+ * Kills the processes of bubblewrap, and waits until they are dead: before that, the sandbox may still run a block to its end.
+ */
+export async function killSandbox(bubblewraps: readonly number[]): Promise<void> {
+  expect(bubblewraps).not.toEqual([]);
+  for (const pid of bubblewraps) process.kill(pid, "SIGKILL");
+  await expect.poll(() => bubblewraps.filter((pid) => isAlive(pid)), { timeout: 30_000 }).toEqual([]);
+}
 
 /** The processes of bubblewrap on this host that hold the executor's sandbox. */
 export async function bubblewrapsOf(executor: CodeExecutor): Promise<number[]> {

@@ -247,6 +247,7 @@ function ownTree(maxBytes: number): Tree {
 }
 
 async function startEngine(options: InterpreterOptions, signal: AbortSignal): Promise<StartedProcess> {
+  signal.throwIfAborted();
   if (options.engine === "JavaScript") return startJavaScript(options);
   const snapshot = await openSnapshot(options.programs ?? blockPrograms, options.cacheDirectory);
   signal.throwIfAborted();
@@ -263,6 +264,7 @@ async function startOnce(options: InterpreterOptions, signal: AbortSignal): Prom
   };
   const timer = setTimeout(kill, startTakesMs);
   signal.addEventListener("abort", kill, { once: true });
+  if (signal.aborted) kill();
   const exited = once(child, "exit");
   exited.catch(() => {});
   try {
