@@ -15,6 +15,8 @@ export interface Fence {
   readonly newLanguage: string;
   /** The package of its executor. */
   readonly packageName: string;
+  /** Default time limit for its start in milliseconds. */
+  readonly startTimeoutMs: number;
   /**
    * Creates the executor without starting anything.
    *
@@ -29,6 +31,7 @@ const container: Fence = {
   place: "a Docker or Podman container",
   newLanguage: "Choose an image that has it (`image`), or use another fence.",
   packageName: "@fenced/executor-docker",
+  startTimeoutMs: 30_000,
   async make(options) {
     const { network = "none", image, pull, docker, onPullProgress } = options;
     const { DockerCommandLineCodeExecutor } = await importExecutor(
@@ -53,6 +56,7 @@ const osSandbox: Fence = {
   place: "a sandbox of the operating system",
   newLanguage: "Install it, or use another fence.",
   packageName: "@fenced/executor-local",
+  startTimeoutMs: 30_000,
   async make(options) {
     const { LocalCommandLineCodeExecutor } = await importExecutor(
       this.packageName,
@@ -76,6 +80,9 @@ const wasm: Fence = {
   place: "an interpreter in WebAssembly",
   newLanguage: "Use another fence.",
   packageName: "@fenced/executor-wasm",
+  // Nothing in it can hang like a daemon, but its first start loads Python, which takes a busy machine a minute. The executor gives up
+  // by itself before that.
+  startTimeoutMs: 200_000,
   async make(options) {
     const { network = "none", memoryBytes = 0, workDir } = options;
     if (network !== "none") throw cannot("WebAssembly has no network", "Leave `network` out");

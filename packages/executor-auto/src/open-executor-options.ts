@@ -57,7 +57,7 @@ export interface OpenExecutorOptions extends BaseExecutorOptions {
   readonly onPullProgress?: ((progress: DownloadProgress) => void) | undefined;
   /**
    * Milliseconds that a fence may take to start, counted from the last progress of a download if there is one. After
-   * that, it is passed over. Default: 30,000.
+   * that, it is passed over. Default: 30,000; for WebAssembly, which loads Python when it starts for the first time, 200,000.
    */
   readonly startTimeoutMs?: number | undefined;
   /** Milliseconds that the download of an image may take. After that, Docker is passed over. Default: 300,000. */

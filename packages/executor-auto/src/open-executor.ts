@@ -77,7 +77,7 @@ type Attempt =
  * aborts.
  */
 async function tryFence(fence: Fence, options: OpenExecutorOptions): Promise<Attempt> {
-  const clock = new StartClock(fence.title, options);
+  const clock = new StartClock(fence, options);
   let executor: CodeExecutor;
   let asked: CodeExecutor;
   try {

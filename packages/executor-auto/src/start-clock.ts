@@ -1,6 +1,7 @@
 import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
 import { lateSignal, untilAborted, within } from "@fenced/core/abort";
 import { capitalized } from "./explain.ts";
+import type { Fence } from "./fences.ts";
 import type { DownloadProgress, OpenExecutorOptions } from "./open-executor-options.ts";
 
 type StartLimits = Pick<OpenExecutorOptions, "startTimeoutMs" | "pullTimeoutMs" | "onPullProgress" | "signal">;
@@ -19,12 +20,12 @@ export class StartClock {
   #timer: NodeJS.Timeout | undefined;
   #download: { readonly image: string; readonly began: number } | undefined;
 
-  /** @param title - the fence's, for messages. */
+  /** @param fence - whose executor is to start. */
   constructor(
-    title: string,
-    { startTimeoutMs = 30_000, pullTimeoutMs = 300_000, onPullProgress, signal }: StartLimits,
+    fence: Pick<Fence, "title" | "startTimeoutMs">,
+    { startTimeoutMs = fence.startTimeoutMs, pullTimeoutMs = 300_000, onPullProgress, signal }: StartLimits,
   ) {
-    this.#title = title;
+    this.#title = fence.title;
     this.#startMs = startTimeoutMs;
     this.#signal = signal;
     this.onPullProgress = (progress) => {
