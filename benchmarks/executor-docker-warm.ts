@@ -4,7 +4,7 @@
  * `scripts/ci/docker.sh up` creates) and `FENCED_BENCH_ANALYSIS_IMAGE` (default `fenced-test:analysis`, which
  * `scripts/ci/analysis-image.sh up` creates).
  */
-// needs: docker
+// needs: docker, analysisImage
 import { finished } from "node:stream/promises";
 import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "@fenced/executor-docker";
 import Docker from "dockerode";

@@ -15,7 +15,9 @@ export function dockerReason(error: unknown): string {
   const said = field(json, "message") ?? field(json, "cause");
   if (typeof said === "string" && said !== "") return said.trim();
   if (error instanceof AggregateError) return error.errors.map(dockerReason).join(", ");
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // What the client adds to the daemon's words.
+  return error.message.replace(/^\(HTTP code \d+\) [a-z ]+ - /, "").trim();
 }
 
 /** Why a daemon cannot be reached over a network, including what a failed TLS handshake means. */

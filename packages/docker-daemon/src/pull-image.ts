@@ -2,6 +2,7 @@ import { BackendUnavailableError, parseJson } from "@fenced/core";
 import type Docker from "dockerode";
 import { z } from "zod";
 import { answered, dockerReason, isNotFound } from "./daemon-calls.ts";
+import { explainPull } from "./pull-failure.ts";
 
 /** A progress report of the daemon about a pull. */
 export interface PullProgress {
@@ -47,11 +48,8 @@ export async function ensureImage(docker: Docker, request: ImageRequest, signal:
     await pull(docker, request, signal);
   } catch (cause) {
     signal.throwIfAborted();
-    throw new BackendUnavailableError(`The image "${request.image}" could not be pulled: ${dockerReason(cause)}`, {
-      remedy:
-        "Check its name and the connection to its registry, run `docker login` if it is private, or build or load it beforehand.",
-      cause,
-    });
+    const { why, remedy } = explainPull(request.image, dockerReason(cause));
+    throw new BackendUnavailableError(`The image "${request.image}" could not be pulled: ${why}`, { remedy, cause });
   }
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { PullProgress } from "../src/index.ts";
 import { createExecutor, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
-import { startRegistry } from "./support/registry.ts";
+import { startFailingRegistry, startRegistry } from "./support/registry.ts";
 
 const unavailable = (reason: RegExp) => (error: unknown) =>
   BackendUnavailableError.isInstance(error) && reason.test(error.message);
@@ -20,12 +20,51 @@ describe("images", { ...needs("docker"), timeout: 120_000 }, () => {
     );
   });
 
-  it("that cannot be pulled cause a clear error with the daemon's reason", async () => {
+  it("of a registry that cannot be reached cause an error that says so", async () => {
     const executor = createExecutor({ image: "127.0.0.1:9/nothing:here" });
-    await expect(executor.start()).rejects.toSatisfy(
-      unavailable(/"127\.0\.0\.1:9\/nothing:here" could not be pulled: .*refused/),
+    await expect(executor.start()).rejects.toThrow(
+      /^The image "127\.0\.0\.1:9\/nothing:here" could not be pulled: the daemon cannot reach 127\.0\.0\.1:9 \(connection refused\)\. Check the daemon's network/,
     );
   });
+
+  it.each([
+    [
+      404,
+      '{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}',
+      "has no such image or tag. Check its name and tag",
+    ],
+    [
+      401,
+      '{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}',
+      "has no such image, or it is private. Check its name. If it is private, run `docker login`",
+    ],
+    [
+      403,
+      '{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}',
+      "has no such image, or it is private.",
+    ],
+    [
+      429,
+      '{"errors":[{"code":"TOOMANYREQUESTS","message":"You have reached your pull rate limit."}]}',
+      "allows no more pulls for now. Try again later",
+    ],
+    [404, `<html>${"<p>Not found</p>".repeat(1000)}</html>`, "has no such image or tag."],
+    [503, `<html>${"<p>Under maintenance</p>".repeat(1000)}</html>`, "answered with HTTP 503."],
+  ] as const)(
+    "that a registry refuses with HTTP %i cause an error with its reason in a sentence",
+    async (status, body, reason) => {
+      await using registry = await startFailingRegistry(status, body);
+      const image = `${registry.address}/some/image:tag`;
+      const error: unknown = await createExecutor({ image })
+        .start()
+        .catch((thrown: unknown) => thrown);
+      expect(BackendUnavailableError.isInstance(error) && error.message).toContain(
+        `The image "${image}" could not be pulled: ${registry.address} ${reason}`,
+      );
+      expect(String(error).length).toBeLessThan(400);
+      expect(String(error)).not.toMatch(/HTTP code|https?:|[<>{}]/);
+    },
+  );
 
   it("are pulled, with progress, if they are missing; others only with `pull: always`", async () => {
     await using registry = await startRegistry();

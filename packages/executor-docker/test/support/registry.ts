@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createReadStream } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -68,12 +68,8 @@ export async function startRegistry({ breakLayers = false } = {}): Promise<Regis
       response.end("{}");
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
   return {
-    address: `127.0.0.1:${address.port}`,
+    address: await listen(server),
     get manifests() {
       return manifests;
     },
@@ -83,6 +79,34 @@ export async function startRegistry({ breakLayers = false } = {}): Promise<Regis
       await rm(directory, { recursive: true });
     },
   };
+}
+
+/** A registry that is there, and answers requests for images with an error. */
+export async function startFailingRegistry(
+  status: number,
+  body: string,
+): Promise<Pick<Registry, "address" | typeof Symbol.asyncDispose>> {
+  const server = createServer((request, response) => {
+    const failing = request.url !== "/v2/";
+    const type = body.startsWith("<") ? "text/html" : "application/json";
+    response.writeHead(failing ? status : 200, { "content-type": type });
+    response.end(failing ? body : "{}");
+  });
+  return {
+    address: await listen(server),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return `127.0.0.1:${address.port}`;
 }
 
 async function makeImage(directory: string, name: string): Promise<void> {
