@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { ExecutorCapabilities } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
 import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
+import type { Sink } from "./run/sink.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
 /**
@@ -48,13 +49,13 @@ export interface BackendSession {
    * the block then fails with a sentence about it.
    * @throws BackendUnavailableError if the backend broke down; the call then rejects.
    */
-  run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+  run(block: BlockRun, sink: Sink): AsyncGenerator<BlockEvent, BlockOutcome, void> | Promise<BlockOutcome>;
 
   /**
    * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`. Children
    * that it leaves running stay alive until `reset`. Required if the executor's `capabilities.processes` is true.
    */
-  runProgram?(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+  runProgram?(program: ProgramRun, sink: Sink): AsyncGenerator<BlockEvent, BlockOutcome, void> | Promise<BlockOutcome>;
 
   /** Absolute path of the work directory, as programs see it, if it is known. Required with `runProgram`. */
   readonly workspacePath?: string | undefined;

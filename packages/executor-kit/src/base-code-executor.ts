@@ -10,22 +10,23 @@ import type {
   ExecutorProcesses,
   FunctionPromptOptions,
   FunctionWithRequirements,
-  HostCallEvent,
   StartOptions,
   WorkspaceFiles,
 } from "@fenced/core";
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
-import { inThisContext, type Operation } from "@fenced/core/telemetry";
+import { inThisContext } from "@fenced/core/telemetry";
 import type { BackendSession } from "./backend-session.ts";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
-import { type HostChoice, nothingChosen } from "./host-calls/host-calls.ts";
+import type { HostChoice } from "./host-calls/host-calls.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
-import type { BlockEvent, BlockOutcome, BlockRun } from "./run/block-run.ts";
-import { ExecutionStream } from "./run/execution-stream.ts";
+import { ExecutionStream, type RunEvents } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
-import { aggregateResult, failedBlock, prepareBlock, runBlocks, RunLimits, validateRun } from "./run/run-blocks.ts";
+import { validateRun } from "./run/prepare-block.ts";
+import type { BlockPlace } from "./run/run-block.ts";
+import { combineResults } from "./run/run-result.ts";
+import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
@@ -122,8 +123,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
 
   get processes(): ExecutorProcesses | undefined {
     if (this.capabilities.processes !== true) return undefined;
-    return (this.#processes ??= new SessionProcesses<Session>(this.#life, (session, program) =>
-      this.#guarded(session, program.signal, (signal) => runProgram(session, { ...program, signal }, this.env)),
+    return (this.#processes ??= new SessionProcesses<Session>(this.#life, (session, program, sink) =>
+      guardWorkspace(session, this.#maxWorkspaceBytes, sink, (guarded) =>
+        runProgram(session, { ...program, env: { ...this.env, ...program.env } }, guarded),
+      ),
     ));
   }
 
@@ -230,47 +233,34 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     await this.#life.dispose();
   }
 
-  async executeCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
-    const events = this.#telemetry.watchRun(blocks, (operation) =>
-      this.#run(blocks, options, { operation, texts: false }),
-    );
-    for (;;) {
-      const { value, done } = await events.next();
-      if (done === true) return value;
-    }
+  executeCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
+    return this.#telemetry.watchRun(blocks, undefined, () => this.#run(blocks, options));
   }
 
   streamCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): AsyncIterable<ExecutionEvent> {
-    const run = this.#run.bind(this);
-    const open = (left: AbortSignal) =>
-      this.#telemetry.watchRun(blocks, async function* (operation) {
-        yield { type: "result", result: yield* run(blocks, options, { operation, texts: true, left }) };
-      });
-    return new ExecutionStream(inThisContext(open));
+    // The run belongs to the span that is active now, wherever its events are read.
+    const run = inThisContext((events: RunEvents) =>
+      this.#telemetry.watchRun(blocks, events, () => this.#run(blocks, options, events)),
+    );
+    return new ExecutionStream(run);
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {
     return this.#functions.format(template, options, this.capabilities);
   }
 
-  async *#run(
-    blocks: readonly CodeBlock[],
-    options: ExecuteOptions,
-    consumer: { readonly operation: Operation; readonly texts: boolean; readonly left?: AbortSignal },
-  ): AsyncGenerator<ExecutionEvent, CodeResult, void> {
+  async #run(blocks: readonly CodeBlock[], options: ExecuteOptions, events?: RunEvents): Promise<CodeResult> {
     validateRun(blocks, options, this.capabilities.stdin);
     const host = this.#functions.choose(options.functions, this.offered);
     options.signal?.throwIfAborted();
     const epoch = this.#life.open();
-    const limits = new RunLimits(
-      [epoch.signal, options.signal, consumer.left],
-      options.totalTimeoutMs ?? this.totalTimeoutMs,
-    );
+    const { timeoutMs = this.timeoutMs, totalTimeoutMs = this.totalTimeoutMs, env, stdin } = options;
+    const run = new Run({ signals: [epoch.signal, options.signal], totalTimeoutMs, events });
     let endTurn: (() => void) | undefined;
     // A separate object for each call, even if calls have the same functions.
     const inUse = { ...host };
     try {
-      const session = await limits.untilTimeIsUp(async (signal) => {
+      const session = await run.prepare(async (signal) => {
         if (this.capabilities.stateful) endTurn = await epoch.turns.take(signal);
         const opened = await epoch.repairedSession(signal);
         await untilAborted(
@@ -280,24 +270,21 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
         this.#inUse.add(inUse);
         return opened;
       });
-      const result = session
-        ? yield* runBlocks(blocks, {
-            start: (block, limit, index) => this.#startBlock(session, block, { ...options, host, index }, limit),
-            telemetry: this.#telemetry,
-            limits,
-            texts: consumer.texts,
-            timeoutMs: options.timeoutMs ?? this.timeoutMs,
-            maxOutputBytes: this.maxOutputBytes,
-            begin: (ended) => epoch.begin(ended),
-            takeLoss: () => this.#takeLoss(),
-          })
-        : aggregateResult([], { complete: false, durationMs: 0, lost: this.#takeLoss() });
-      this.#telemetry.endRun(consumer.operation, result);
-      return result;
+      const takeLoss = (): boolean => this.#takeLoss();
+      if (!session) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
+      return await run.blocks(blocks, this.#placeOf(epoch, session), {
+        telemetry: this.#telemetry,
+        timeoutMs,
+        maxOutputBytes: this.maxOutputBytes,
+        host,
+        env,
+        stdin,
+        takeLoss,
+      });
     } finally {
       this.#inUse.delete(inUse);
       endTurn?.();
-      limits.lift();
+      run.end();
     }
   }
 
@@ -307,42 +294,15 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return lost;
   }
 
-  #startBlock(
-    session: BackendSession,
-    block: CodeBlock,
-    options: ExecuteOptions & Pick<BlockRun, "setup"> & { readonly host?: HostChoice; readonly index?: number },
-    signal: AbortSignal,
-  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
-    const prepared = prepareBlock(block, {
+  #placeOf(epoch: Epoch<Session>, session: Session): BlockPlace {
+    return {
+      session,
       languages: this.capabilities.languages,
-      whyMissing: (language) => session.missing?.get(language),
-      workspacePath: session.workspacePath,
-    });
-    if ("problem" in prepared) return failedBlock(prepared.problem);
-    const host = options.host ?? nothingChosen;
-    const run = (limit: AbortSignal, env: Readonly<Record<string, string>> = {}) =>
-      session.run({
-        ...prepared,
-        env: { ...this.env, ...options.env, ...env },
-        timeoutMs: options.timeoutMs ?? this.timeoutMs,
-        ...(options.stdin === undefined ? {} : { stdin: options.stdin }),
-        ...(options.setup && { setup: options.setup }),
-        ...(host.functions.size > 0 && { hostCalls: host.variant === undefined ? {} : { variant: host.variant } }),
-        signal: limit,
-      });
-    const guarded = (env?: Readonly<Record<string, string>>) =>
-      this.#guarded(session, signal, (limit) => run(limit, env));
-    return this.#functions.run(host, { index: options.index ?? 0, signal }, guarded);
-  }
-
-  #guarded(
-    session: BackendSession,
-    signal: AbortSignal,
-    run: (limit: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
-  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const maxBytes = this.#maxWorkspaceBytes;
-    if (maxBytes === undefined) return run(signal);
-    return guardWorkspace(run, signal, { measure: async (atMost) => session.files.diskUsage?.(atMost) ?? 0, maxBytes });
+      env: this.env,
+      functions: this.#functions,
+      maxWorkspaceBytes: this.#maxWorkspaceBytes,
+      begin: (ended) => epoch.begin(ended),
+    };
   }
 
   async #openSession(signal: AbortSignal): Promise<Session> {
@@ -353,13 +313,13 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   #setUpFunctions(epoch: Epoch<Session>, session: Session, host: HostChoice): Promise<void> {
+    const { capabilities } = this;
+    const { signal } = epoch;
     return this.#functions.setUp(host, {
-      session,
-      capabilities: this.capabilities,
+      place: this.#placeOf(epoch, session),
+      capabilities,
       owner: this.#owner,
-      signal: epoch.signal,
-      begin: (ended) => epoch.begin(ended),
-      start: (block, options, signal) => this.#startBlock(session, block, { ...options, setup: true }, signal),
+      signal,
     });
   }
 }

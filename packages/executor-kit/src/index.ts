@@ -54,9 +54,10 @@ export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type Progr
 export { feedProgram, isLiveInput } from "./processes/program-input.ts";
 export { networkVariables } from "./supervisor/session-network.ts";
 export { OutputQueue } from "./run/output-queue.ts";
+export type { Sink } from "./run/sink.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
 export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";
-export { filenameDirective } from "./run/run-blocks.ts";
+export { filenameDirective } from "./run/prepare-block.ts";
 export {
   readOwnFile,
   removeOwnFile,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ExecutorStoppedError, type ExecutionEvent } from "@fenced/core";
-import type { BlockEvent, BlockOutcome, BlockRun } from "@fenced/executor-kit";
+import type { BlockOutcome, BlockRun, Sink } from "@fenced/executor-kit";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { aborted, say, ScriptedExecutor, wait } from "./support/scripted-executor.ts";
 
@@ -46,9 +46,9 @@ describe("abort", () => {
 
   it("at a block's start keeps that block from running", async () => {
     const ran: string[] = [];
-    const run = async function* ({ code }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const run = async ({ code }: BlockRun, sink: Sink): Promise<BlockOutcome> => {
       ran.push(code);
-      yield { type: "stdout", data: code };
+      await sink.write({ type: "stdout", data: code });
       return { exitCode: 0 };
     };
     const executor = new ScriptedExecutor({ run });
@@ -65,11 +65,11 @@ describe("abort", () => {
   });
 
   it("drops output that comes after it", async () => {
-    const run = async function* ({ signal }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-      yield { type: "stdout", data: "before" };
-      await aborted(signal);
-      yield { type: "stdout", data: "after" };
-      yield { type: "stderr", data: "long after" };
+    const run = async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
+      await sink.write({ type: "stdout", data: "before" });
+      await aborted(sink.signal);
+      await sink.write({ type: "stdout", data: "after" });
+      await sink.write({ type: "stderr", data: "long after" });
       return { exitCode: 0 };
     };
     const signal = AbortSignal.timeout(20);
@@ -142,15 +142,16 @@ describe("leaving the stream", () => {
 });
 
 describe("a stream that nobody reads any further", () => {
-  const flood = (seen: string[]) =>
-    async function* ({ signal }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  const flood =
+    (seen: string[]) =>
+    async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
       const reused = Buffer.from("a0");
-      while (!signal.aborted) {
-        yield { type: "stdout", data: reused };
+      while (!sink.signal.aborted) {
+        await sink.write({ type: "stdout", data: reused });
         reused[1] = (reused[1] ?? 0) + 1;
       }
-      yield { type: "stdout", data: reused.fill("z") };
-      yield { type: "stdout", data: reused.fill("y") };
+      await sink.write({ type: "stdout", data: reused.fill("z") });
+      await sink.write({ type: "stdout", data: reused.fill("y") });
       seen.push("dead");
       return { exitCode: 0 };
     };

@@ -235,8 +235,7 @@ describe("life cycle", () => {
         end.abort();
       },
       // Its own signal does not end it.
-      async *run({ code }) {
-        yield { type: "stdout", data: code };
+      async run({ code }) {
         if (code === "stuck") await aborted(end.signal);
         return { exitCode: 0 };
       },

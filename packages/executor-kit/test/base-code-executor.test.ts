@@ -8,7 +8,7 @@ import {
   WorkspacePathError,
   type ExecutionEvent,
 } from "@fenced/core";
-import type { BlockEvent, BlockOutcome } from "@fenced/executor-kit";
+import type { BlockOutcome, BlockRun, Sink } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
 import { aborted, say, ScriptedExecutor, wait } from "./support/scripted-executor.ts";
 
@@ -50,15 +50,15 @@ describe("a run", () => {
 
   it("omits cleared output from the result, and puts an updated display in the place of the old one", async () => {
     const [first, second, update] = ["1", "2", "3"].map((text) => ({ data: { "text/plain": text }, files: [] }));
-    const run = async function* (): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-      yield { type: "stdout", data: "gone" };
-      if (first) yield { type: "display", display: first };
-      yield { type: "clear" };
-      yield { type: "stdout", data: "kept" };
+    const run = async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
+      await sink.write({ type: "stdout", data: "gone" });
+      if (first) await sink.write({ type: "display", display: first });
+      await sink.write({ type: "clear" });
+      await sink.write({ type: "stdout", data: "kept" });
       if (first && second && update) {
-        yield { type: "display", display: first };
-        yield { type: "display", display: second };
-        yield { type: "display", display: update, replaces: first };
+        await sink.write({ type: "display", display: first });
+        await sink.write({ type: "display", display: second });
+        await sink.write({ type: "display", display: update, replaces: first });
       }
       return { exitCode: 0 };
     };
@@ -70,12 +70,15 @@ describe("a run", () => {
   it("limits the size and number of the rich outputs of all blocks together, and says when it left some out", async () => {
     const large = { data: { "application/octet-stream": new Uint8Array(100 * 2 ** 20) }, files: [] };
     const small = { data: { "text/plain": "x" }, files: [] };
-    const show = (...displays: readonly (typeof large | typeof small | "clear")[]) =>
-      async function* (): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-        for (const each of displays) yield each === "clear" ? { type: "clear" } : { type: "display", display: each };
+    const show =
+      (...displays: readonly (typeof large | typeof small | "clear")[]) =>
+      async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
+        for (const each of displays) {
+          await sink.write(each === "clear" ? { type: "clear" } : { type: "display", display: each });
+        }
         return { exitCode: 0 };
       };
-    const shown = async (run: () => AsyncGenerator<BlockEvent, BlockOutcome, void>) => {
+    const shown = async (run: ReturnType<typeof show>) => {
       const result = await new ScriptedExecutor({ run }).executeCodeBlocks([say("a"), say("b")]);
       return {
         sizes: result.displays.map((each) => (each === large ? "large" : "small")),
@@ -108,9 +111,9 @@ describe("a run", () => {
   });
 
   it("does not count a slow reader's time towards the time limit", async () => {
-    const run = async function* (): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    const run = async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
       const endedAt = performance.now();
-      yield { type: "stdout", data: "last words" };
+      await sink.write({ type: "stdout", data: "last words".repeat(100_000) });
       return { exitCode: 0, endedAt };
     };
     const executor = new ScriptedExecutor({ run });
@@ -129,8 +132,8 @@ describe("a run", () => {
   });
 
   it("fails a block whose file would be outside, according to its path or to the executor", async () => {
-    const run = async function* () {
-      yield { type: "stdout" as const, data: "" };
+    const run = async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
+      await sink.write({ type: "stdout", data: "" });
       throw new WorkspacePathError("through a link", { remedy: "Do not." });
     };
     for (const code of ["# filename: ../a\n", "# filename: link/a\n"]) {
@@ -143,8 +146,8 @@ describe("a run", () => {
     const broken = new BackendUnavailableError("gone", { remedy: "Wait." });
     let breaks = true;
     const executor = new ScriptedExecutor({
-      async *run({ code }) {
-        yield { type: "stdout", data: code };
+      async run({ code }, sink) {
+        await sink.write({ type: "stdout", data: code });
         if (breaks) throw broken;
         return { exitCode: 0 };
       },
@@ -190,8 +193,7 @@ describe("time limit", () => {
   it("can be set for a call, and is off for Infinity", async () => {
     const executor = new ScriptedExecutor({}, { timeoutMs: 20 });
     const slow = new ScriptedExecutor({
-      async *run() {
-        yield { type: "stdout", data: "" };
+      async run() {
         await sleep(60);
         return { exitCode: 0 };
       },
@@ -203,9 +205,9 @@ describe("time limit", () => {
 
   it("is reported even if the executor throws when it is ended", async () => {
     const executor = new ScriptedExecutor({
-      async *run({ signal }) {
-        yield { type: "stdout", data: "so far" };
-        await aborted(signal);
+      async run(_, sink) {
+        await sink.write({ type: "stdout", data: "so far" });
+        await aborted(sink.signal);
         throw new Error("killed");
       },
     });

@@ -24,15 +24,20 @@ import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttr
 /**
  * Runs an action with its operation's span as the active one.
  *
+ * @param report - adds the outcome to the operation before it ends; not called if telemetry is off.
  * @throws what the action throws, after marking the operation as failed.
  */
 export async function watch<T>(
   definition: OperationDefinition,
   action: (operation: Operation) => Promise<T>,
+  report?: (operation: Operation, result: T) => void,
 ): Promise<T> {
   const operation = new WatchedOperation(definition, context.active());
+  if (operation.isOff) return action(operation);
   try {
-    return await operation.within(() => action(operation));
+    const result = await operation.within(() => action(operation));
+    report?.(operation, result);
+    return result;
   } catch (error) {
     operation.fail(error);
     throw error;

@@ -4,7 +4,6 @@ import {
   type ExecutorCapabilities,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
-  type HostCallEvent,
   type HostFunction,
   InvalidInputError,
   isHostFunction,
@@ -13,7 +12,7 @@ import { checkOptions, hostFunctionOption, optionsSchema, type OptionSchemas } f
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
 import { HostCalls, type HostChoice, type HostedBlock, nothingChosen, withMore } from "../host-calls/host-calls.ts";
-import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
+import type { BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { formatFunctions } from "./format-functions.ts";
 import { runSetup, type SetupConditions, setupPrograms } from "./function-setup.ts";
@@ -38,7 +37,6 @@ const promptOptions: z.ZodType<FunctionPromptOptions> = optionsSchema({
 
 /** Where functions are set up. */
 export interface SetupPlace extends Omit<SetupConditions, "languages"> {
-  readonly session: BackendSession;
   readonly capabilities: ExecutorCapabilities;
   /** Identifies the executor; globally unique. */
   readonly owner: string;
@@ -103,8 +101,8 @@ export class ExecutorFunctions {
   run(
     host: HostChoice,
     block: HostedBlock,
-    start: (env?: Readonly<Record<string, string>>) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
-  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
+    start: (env?: Readonly<Record<string, string>>) => Promise<BlockOutcome>,
+  ): Promise<BlockOutcome> {
     return host.functions.size > 0 ? this.#host.run(host, block, start) : start();
   }
 
@@ -113,12 +111,12 @@ export class ExecutorFunctions {
    *
    * @throws FunctionSetupError with the reason if that fails.
    */
-  async setUp(host: HostChoice, { session, capabilities, owner, ...conditions }: SetupPlace): Promise<void> {
+  async setUp(host: HostChoice, { place, capabilities, owner, signal }: SetupPlace): Promise<void> {
     if (this.travelling.length + host.functions.size === 0) return;
     const { telemetry, moduleName } = this.#settings;
     await telemetry.watchLifeCycle("set_up_functions", async () => {
-      if (host.functions.size > 0) await this.#connect(session);
-      const places = { ...(await session.functionPlaces?.()), owner };
+      if (host.functions.size > 0) await this.#connect(place.session);
+      const places = { ...(await place.session.functionPlaces?.()), owner };
       const choice = {
         functions: this.travelling,
         hostFunctions: [...host.functions.values()],
@@ -128,7 +126,7 @@ export class ExecutorFunctions {
         languages: capabilities.languages,
       };
       for (const program of setupPrograms(choice, places)) {
-        await runSetup(program, { ...conditions, languages: capabilities.functions });
+        await runSetup(program, { place, languages: capabilities.functions, signal });
       }
     });
   }

@@ -1,13 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import {
-  FunctionSetupError,
-  type CodeBlock,
-  type FunctionWithRequirements,
-  type HostCallEvent,
-  type HostFunction,
-  parseJson,
-} from "@fenced/core";
+import { FunctionSetupError, type FunctionWithRequirements, type HostFunction, parseJson } from "@fenced/core";
 import {
   commandProgram,
   javaScriptHostModule,
@@ -15,8 +8,7 @@ import {
   pythonHostModule,
   pythonRuntime,
 } from "../host-calls/stubs/host-modules.ts";
-import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
-import { runOneBlock, type BlockConditions } from "../run/run-one-block.ts";
+import { type BlockPlace, runBlock } from "../run/run-block.ts";
 import { functionsPackageMarker, renderJavaScriptModule, renderPythonModule } from "./function-modules.ts";
 
 const pythonProgram: string = readFileSync(new URL("./set-up.py", import.meta.url), "utf8");
@@ -232,15 +224,11 @@ function tail(text: string): string {
 }
 
 /** Where and how a set-up program runs. */
-export interface SetupConditions extends Pick<BlockConditions, "signal" | "begin"> {
+export interface SetupConditions {
+  readonly place: BlockPlace;
   /** The languages in which the executor offers functions. */
   readonly languages: readonly string[];
-  /** Starts a block of the executor. */
-  start(
-    block: CodeBlock,
-    options: { readonly timeoutMs: number },
-    signal: AbortSignal,
-  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void>;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -248,21 +236,17 @@ export interface SetupConditions extends Pick<BlockConditions, "signal" | "begin
  *
  * @throws FunctionSetupError with the reason if it fails or its language cannot run here.
  */
-export async function runSetup(program: SetupProgram, conditions: SetupConditions): Promise<void> {
-  const { language, code } = program;
-  if (!conditions.languages.includes(language)) {
+export async function runSetup(
+  { language, code, check }: SetupProgram,
+  { place, languages, signal }: SetupConditions,
+): Promise<void> {
+  if (!languages.includes(language)) {
     throw new FunctionSetupError(`${language} functions cannot be set up: nothing here runs ${language}`, {
       remedy: `Install ${language} where the code runs, or leave the functions out.`,
     });
   }
-  const { signal, begin } = conditions;
-  const start = (limit: AbortSignal) => conditions.start({ language, code }, { timeoutMs }, limit);
   const displayRoom = { count: 0, bytes: 0 };
-  const limits = { index: 0, signal, texts: false, timeoutMs, maxOutputBytes: 1_048_576, displayRoom, begin };
-  for (const events = runOneBlock(start, limits); ;) {
-    const { value, done } = await events.next();
-    if (done !== true) continue;
-    program.check(value.result);
-    return;
-  }
+  const conditions = { index: 0, signal, timeoutMs, maxOutputBytes: 1_048_576, displayRoom, setup: true } as const;
+  const { result } = await runBlock({ language, code }, place, conditions);
+  check(result);
 }

@@ -13,6 +13,7 @@ import {
 } from "@fenced/core";
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
+import type { Sink } from "../run/sink.ts";
 import { encodeFrame } from "../supervisor/wire.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { callFrame, type CallFrame, longestInput, longestOutput, mostValues } from "./call-frames.ts";
@@ -33,15 +34,9 @@ export interface BlockCallSettings {
   readonly maxCalls: number;
   /** The block's position in the list of blocks. */
   readonly index: number;
-  /** The block's own signal. */
-  readonly signal: AbortSignal;
+  /** Gets the events of the calls; its signal is the block's. */
+  readonly sink: Sink<HostCallEvent>;
   readonly telemetry: ExecutorTelemetry;
-}
-
-/** An event of a call, and the callback for when it has been consumed. */
-interface QueuedEvent {
-  readonly event: HostCallEvent;
-  readonly taken: () => void;
 }
 
 /** A call that has not ended. */
@@ -62,8 +57,6 @@ export class BlockCalls {
   readonly #connections = new Set<Duplex>();
   readonly #open = new Set<OpenCall>();
   readonly #start: (connection: Connection, frame: CallFrame) => Promise<void>;
-  #events: QueuedEvent[] = [];
-  #wake: () => void = () => {};
   #count = 0;
   #closed = false;
 
@@ -103,23 +96,6 @@ export class BlockCalls {
     }
   }
 
-  /** Yields events as they happen. By requesting the next event, the consumer confirms the last one. */
-  async *events(): AsyncGenerator<HostCallEvent, void, void> {
-    for (;;) {
-      const batch = this.#events;
-      this.#events = [];
-      for (const { event, taken } of batch) {
-        yield event;
-        taken();
-      }
-      if (batch.length > 0 || this.#events.length > 0) continue;
-      if (this.#closed) return;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
   /** Call this when the program has ended: stops answering and aborts running calls. */
   close(): void {
     if (this.#closed) return;
@@ -131,16 +107,15 @@ export class BlockCalls {
     this.#closed = true;
     this.#slots.close();
     for (const stream of this.#connections) stream.destroy();
-    this.#wake();
   }
 
   async #call(connection: Connection, { id, payload }: CallFrame): Promise<void> {
     const ending = new AbortController();
-    const unfollow = followSignals(ending, [this.#settings.signal]);
+    const unfollow = followSignals(ending, [this.#settings.sink.signal]);
     connection.calls.set(id, ending);
     try {
-      const { frame, taken } = await this.#answer(payload, ending);
-      await Promise.all([taken, written(connection.stream, encodeFrame(frame.type, id, frame.payload))]);
+      const { frame, room } = await this.#answer(payload, ending);
+      await Promise.all([room, written(connection.stream, encodeFrame(frame.type, id, frame.payload))]);
     } catch {
       // Something other than a stub sent this.
       connection.stream.destroy();
@@ -154,21 +129,22 @@ export class BlockCalls {
   async #answer(
     payload: Buffer,
     ending: AbortController,
-  ): Promise<{ readonly frame: Omit<CallFrame, "id">; readonly taken?: Promise<void> }> {
+  ): Promise<{ readonly frame: Omit<CallFrame, "id">; readonly room?: Promise<void> | undefined }> {
+    if (this.#closed) throw new Error("the block has ended");
     this.#count += 1;
     const { maxCalls } = this.#settings;
     if (this.#count > maxCalls) return { frame: errorFrame(refusal("calls", maxCalls)) };
     const { name, input, problem } = parseCall(payload);
     if (problem !== undefined) return { frame: errorFrame({ name: "HostCallLimitError", message: problem }) };
     const call: OpenCall = { callId: randomUUID(), name, started: performance.now(), ending };
-    void this.#push({ type: "host-call", callId: call.callId, name, input });
+    void this.#settings.sink.write({ type: "host-call", callId: call.callId, name, input });
     this.#open.add(call);
     try {
       const { output, bytes } = await this.#settings.telemetry.watchHostCall(call, input, () => this.#run(call, input));
-      return { frame: { type: callFrame.result, payload: bytes }, taken: this.#end(call, { output }) };
+      return { frame: { type: callFrame.result, payload: bytes }, room: this.#end(call, { output }) };
     } catch (thrown) {
       const error = programError(thrown);
-      return { frame: errorFrame(error), taken: this.#end(call, { error }) };
+      return { frame: errorFrame(error), room: this.#end(call, { error }) };
     }
   }
 
@@ -216,19 +192,15 @@ export class BlockCalls {
     }
   }
 
-  /** @returns when the event has been consumed. */
-  #end(call: OpenCall, outcome: { readonly output: JsonValue } | { readonly error: HostCallError }): Promise<void> {
-    if (!this.#open.delete(call)) return Promise.resolve();
+  /** @returns when there is room for the event of another call. */
+  #end(
+    call: OpenCall,
+    outcome: { readonly output: JsonValue } | { readonly error: HostCallError },
+  ): Promise<void> | undefined {
+    if (!this.#open.delete(call)) return undefined;
     const { callId, name, started } = call;
-    return this.#push({ type: "host-result", callId, name, ...outcome, durationMs: performance.now() - started });
-  }
-
-  #push(event: HostCallEvent): Promise<void> {
-    if (this.#closed) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#events.push({ event, taken: resolve });
-      this.#wake();
-    });
+    const durationMs = performance.now() - started;
+    return this.#settings.sink.write({ type: "host-result", callId, name, ...outcome, durationMs });
   }
 }
 

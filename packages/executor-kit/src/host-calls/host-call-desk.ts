@@ -16,14 +16,14 @@ export class HostCallDesk {
   readonly #nobody: BlockCalls;
 
   constructor(settings: Pick<BlockCallSettings, "telemetry">) {
-    const signal = AbortSignal.abort();
+    const sink = { signal: AbortSignal.abort(), write: () => undefined };
     this.#nobody = new BlockCalls({
       ...settings,
       functions: new Map(),
       approve: undefined,
       maxCalls: 0,
       index: 0,
-      signal,
+      sink,
     });
     this.#nobody.close();
   }

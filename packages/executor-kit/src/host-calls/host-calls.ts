@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { type ApproveHostCall, type HostCallEvent, type HostFunction, InvalidInputError } from "@fenced/core";
 import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { HostCallDesk } from "./host-call-desk.ts";
-import { withHostCalls } from "./with-host-calls.ts";
 
 /** Settings of an executor's host calls. */
 export interface HostCallsSettings {
@@ -29,7 +29,8 @@ export const nothingChosen: HostChoice = { functions: new Map(), variant: undefi
 /** A block whose programs can call the host. */
 export interface HostedBlock {
   readonly index: number;
-  readonly signal: AbortSignal;
+  /** Gets the events of its calls. */
+  readonly sink: Sink<BlockEvent | HostCallEvent>;
 }
 
 /** An executor's host functions, and the channel through which code calls them. */
@@ -78,15 +79,18 @@ export class HostCalls {
   }
 
   /** Runs a block to its end while its programs can call these functions. */
-  run(
+  async run(
     { functions }: HostChoice,
-    { index, signal }: HostedBlock,
-    start: (env: Readonly<Record<string, string>>) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
-  ): AsyncGenerator<BlockEvent | HostCallEvent, BlockOutcome, void> {
+    { index, sink }: HostedBlock,
+    start: (env: Readonly<Record<string, string>>) => Promise<BlockOutcome>,
+  ): Promise<BlockOutcome> {
     const { approve, maxCalls, telemetry } = this.#settings;
-    const calls = this.#desk.open({ functions, approve, maxCalls, index, signal, telemetry });
-    const events = start({ [addressVariable]: this.#address, [tokenVariable]: calls.token });
-    return withHostCalls(events, calls, () => this.#desk.close(calls));
+    const calls = this.#desk.open({ functions, approve, maxCalls, index, sink, telemetry });
+    try {
+      return await start({ [addressVariable]: this.#address, [tokenVariable]: calls.token });
+    } finally {
+      this.#desk.close(calls);
+    }
   }
 }
 

@@ -11,12 +11,13 @@ const sizes = new WeakMap<MimeBundle, number>();
 export function bundleSize(bundle: MimeBundle): number {
   const known = sizes.get(bundle);
   if (known !== undefined) return known;
-  const size = Object.values(bundle).reduce<number>((sum, content) => sum + sizeOf(content), 0);
+  const size = Object.values(bundle).reduce<number>((sum, content) => sum + contentSize(content), 0);
   sizes.set(bundle, size);
   return size;
 }
 
-function sizeOf(content: MimeBundle[string]): number {
+/** The size of a JSON value, or of a content of a bundle, by the same rules. */
+export function contentSize(content: MimeBundle[string]): number {
   if (typeof content === "string" || content instanceof Uint8Array) return content.length;
   let size = 0;
   const left: unknown[] = [content];

@@ -9,7 +9,8 @@ import { followSignals } from "@fenced/core/abort";
 import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
-import type { BlockEvent, BlockOutcome, ProgramRun } from "../run/block-run.ts";
+import type { BlockOutcome, ProgramRun } from "../run/block-run.ts";
+import { runInto, type Sink } from "../run/sink.ts";
 import type { SessionLife } from "../session-life.ts";
 import { StartedProcess, WritableStartedProcess } from "./started-process.ts";
 
@@ -37,11 +38,11 @@ const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<ProcessOptions>);
 
+/** A program to run; its sink ends it. */
+type Program = Omit<ProgramRun, "signal">;
+
 /** Runs a program in an open session. */
-export type RunProgram<Session> = (
-  session: Session,
-  program: ProgramRun,
-) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
+export type RunProgram<Session> = (session: Session, program: Program, sink: Sink) => Promise<BlockOutcome>;
 
 /** Programs that run alongside an executor's blocks, in the session that is open when they are started. */
 export class SessionProcesses<Session extends BackendSession> implements ExecutorProcesses {
@@ -69,18 +70,13 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
     try {
       const session = await epoch.repairedSession(signal);
       const { env = {}, stdin: input } = checked;
-      const run = (ending: AbortSignal, read?: ProgramRun["stdin"]) =>
-        this.#run(session, {
-          argv: argvOf(checked),
-          env,
-          ...(read === undefined ? {} : { stdin: read }),
-          signal: ending,
-        });
+      const run = (sink: Sink, read?: ProgramRun["stdin"]) =>
+        this.#run(session, { argv: argvOf(checked), env, ...(read === undefined ? {} : { stdin: read }) }, sink);
       const given = typeof input === "boolean" ? undefined : input;
       const process =
         input === true
           ? new WritableStartedProcess(run, signal)
-          : new StartedProcess((ending) => run(ending, given), signal);
+          : new StartedProcess((sink) => run(sink, given), signal);
       epoch.begin(process.ended);
       void process.ended.then(unfollow);
       return process;
@@ -91,17 +87,9 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
   }
 }
 
-/**
- * Runs a program in a session; its variables override those of the executor.
- *
- * @throws InvalidInputError if the session cannot run programs.
- */
-export function runProgram(
-  session: BackendSession,
-  program: ProgramRun,
-  env: Readonly<Record<string, string>>,
-): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-  if (session.runProgram) return session.runProgram({ ...program, env: { ...env, ...program.env } });
+/** @throws InvalidInputError if the session cannot run programs. */
+export async function runProgram(session: BackendSession, program: Program, sink: Sink): Promise<BlockOutcome> {
+  if (session.runProgram) return runInto(session.runProgram({ ...program, signal: sink.signal }, sink), sink);
   throw new InvalidInputError("Programs cannot be started alongside blocks here", {
     remedy: "Run them as blocks, or use an executor whose `capabilities.processes` is true.",
   });

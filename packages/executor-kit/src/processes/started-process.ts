@@ -1,13 +1,14 @@
 import type { ProcessExit, RunningProcess, WritableProcess } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
 import { notRead, ProgramInput } from "./program-input.ts";
 
 /** Bytes of each stream that may wait for a slow consumer before the program has to wait. */
 const highWaterMark = 262_144;
 
-/** Starts a program that `signal` kills. */
-type Run = (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
+/** Runs a program to its end. */
+type Run = (sink: Sink) => Promise<BlockOutcome>;
 
 /** A program that was started, with its output as two streams. */
 export class StartedProcess implements RunningProcess {
@@ -20,6 +21,8 @@ export class StartedProcess implements RunningProcess {
   readonly #input: ProgramInput | undefined;
   readonly #ending = new AbortController();
   readonly #exit: Promise<ProcessExit>;
+  /** Resolves when both streams have room. */
+  #room: Promise<void> | undefined;
   #wake: () => void = () => {};
 
   /**
@@ -35,7 +38,7 @@ export class StartedProcess implements RunningProcess {
       this.#wake();
     };
     this.#ending.signal.addEventListener("abort", end, { once: true });
-    this.#exit = this.#pump(run, signal);
+    this.#exit = this.#follow(run, signal);
     this.ended = this.#exit.then(unfollow, unfollow);
   }
 
@@ -53,19 +56,11 @@ export class StartedProcess implements RunningProcess {
     await this.kill();
   }
 
-  async #pump(run: Run, signal: AbortSignal): Promise<ProcessExit> {
+  async #follow(run: Run, signal: AbortSignal): Promise<ProcessExit> {
     try {
-      const events = run(this.#ending.signal);
-      for (;;) {
-        await this.#room();
-        const { value, done } = await events.next();
-        if (done === true) {
-          signal.throwIfAborted();
-          return { exitCode: value.exitCode };
-        }
-        if (value.type === "stdout") this.#stdout.push(value.data);
-        else if (value.type === "stderr") this.#stderr.push(value.data);
-      }
+      const { exitCode } = await run({ signal: this.#ending.signal, write: (event) => this.#write(event) });
+      signal.throwIfAborted();
+      return { exitCode };
     } catch (error) {
       signal.throwIfAborted();
       throw error;
@@ -76,13 +71,23 @@ export class StartedProcess implements RunningProcess {
     }
   }
 
-  /** Waits until both streams can take more. A program that is being killed ends without its consumer. */
-  async #room(): Promise<void> {
-    while (!this.#ending.signal.aborted && !(this.#stdout.hasRoom && this.#stderr.hasRoom)) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  #write(event: BlockEvent): Promise<void> | undefined {
+    if (event.type !== "stdout" && event.type !== "stderr") return undefined;
+    const stream = event.type === "stdout" ? this.#stdout : this.#stderr;
+    // A program that is being killed ends without its consumer.
+    if (stream.hasRoom || !this.#ending.signal.aborted) stream.push(event.data);
+    if (this.#hasRoom) return undefined;
+    return (this.#room ??= new Promise((resolve) => {
+      this.#wake = () => {
+        if (!this.#hasRoom) return;
+        this.#room = undefined;
+        resolve();
+      };
+    }));
+  }
+
+  get #hasRoom(): boolean {
+    return this.#ending.signal.aborted || (this.#stdout.hasRoom && this.#stderr.hasRoom);
   }
 }
 
@@ -91,9 +96,9 @@ export class WritableStartedProcess extends StartedProcess implements WritablePr
   readonly stdin: WritableStream<Uint8Array>;
 
   /** @param run - starts the program, which reads these pieces. */
-  constructor(run: (signal: AbortSignal, stdin: AsyncIterable<Uint8Array>) => ReturnType<Run>, signal: AbortSignal) {
+  constructor(run: (sink: Sink, stdin: AsyncIterable<Uint8Array>) => ReturnType<Run>, signal: AbortSignal) {
     const input = new ProgramInput();
-    super((ending) => run(ending, input.pieces), signal, input);
+    super((sink) => run(sink, input.pieces), signal, input);
     this.stdin = input.writable;
   }
 }
@@ -125,9 +130,9 @@ class OutputStream {
     return !this.#controller || (this.#controller.desiredSize ?? 0) > 0;
   }
 
-  /** Copies the data, whose memory may be reused. Drops it if there is no room, or the consumer has left. */
+  /** Copies the data, whose memory may be reused. Drops it if the consumer has left. */
   push(data: Uint8Array | string): void {
-    if (this.hasRoom) this.#controller?.enqueue(new Uint8Array(typeof data === "string" ? Buffer.from(data) : data));
+    this.#controller?.enqueue(new Uint8Array(typeof data === "string" ? Buffer.from(data) : data));
   }
 
   close(): void {

@@ -1,37 +1,152 @@
-import { InvalidInputError } from "@fenced/core";
+import { setImmediate as turn } from "node:timers/promises";
+import { type CodeResult, type ExecutionEvent, InvalidInputError } from "@fenced/core";
+import { bundleSize, contentSize } from "../output/bundle-size.ts";
+
+/** Bytes of events that may wait for a slow consumer before the program has to wait. */
+const mostWaiting = 262_144;
+/** What an event takes in memory besides its content, in bytes. */
+const eventSize = 128;
+
+/** Takes the events of a run for its consumer. */
+export interface RunEvents {
+  /** Aborted when the consumer leaves. */
+  readonly left: AbortSignal;
+  /** True while the consumer waits for an event. */
+  readonly isAwaited: boolean;
+
+  /**
+   * Takes an event. As for a `Sink`, a promise says when there is room for more; for the start and the end of a block,
+   * it says when the consumer has used the event, and can no longer prevent what follows.
+   */
+  write(event: ExecutionEvent): Promise<void> | undefined;
+
+  /** Call this when the run is aborted: nothing that was or will be written reaches the consumer, or waits for it. */
+  drop(): void;
+}
 
 /**
- * An iterable that can be iterated once and left at any time: leaving aborts the source's signal, even while an item is
- * awaited, and waits until the source has ended. A plain generator would first wait for its next item, which a silent
- * program may never produce.
+ * The events of a run, which begins when the first one is requested. The stream can be iterated once and left at any
+ * time: leaving ends the run, even while an event is awaited, and waits for that.
  */
-export class ExecutionStream<Item> implements AsyncIterable<Item> {
-  #read = false;
-  readonly #open: (left: AbortSignal) => AsyncGenerator<Item, void, void>;
+export class ExecutionStream implements AsyncIterable<ExecutionEvent> {
+  readonly #run: (events: RunEvents) => Promise<CodeResult>;
+  #isRead = false;
 
-  constructor(open: (left: AbortSignal) => AsyncGenerator<Item, void, void>) {
-    this.#open = open;
+  constructor(run: (events: RunEvents) => Promise<CodeResult>) {
+    this.#run = run;
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<Item, void, void> {
-    if (this.#read) {
+  [Symbol.asyncIterator](): AsyncIterator<ExecutionEvent, void, void> {
+    if (this.#isRead) {
       throw new InvalidInputError("This stream has already been read", {
         remedy: "To run the code again, call streamCodeBlocks again.",
       });
     }
-    this.#read = true;
-    const leave = new AbortController();
-    const source = this.#open(leave.signal);
+    this.#isRead = true;
+    const queue = new EventQueue();
+    const events = queue.read(this.#run);
     return {
-      next: () => source.next(),
+      next: () => events.next(),
       return: async () => {
-        leave.abort();
-        // A pending `next()` reports the abort; a consumer that leaves does not need it.
-        await source.return().catch((error: unknown) => {
-          if (error !== leave.signal.reason) throw error;
-        });
+        // What a pending `next()` asked for begins first, as in any generator, and is then aborted.
+        if (queue.isAwaited) await turn();
+        queue.leave();
+        await events.return();
         return { done: true, value: undefined };
       },
     };
   }
+}
+
+/** Events that the consumer has not used yet. */
+class EventQueue implements RunEvents {
+  readonly #leaving = new AbortController();
+  readonly left: AbortSignal = this.#leaving.signal;
+  #waiting: { readonly event: ExecutionEvent; readonly size: number }[] = [];
+  #size = 0;
+  /** Writers that wait until at most that much is waiting. */
+  #writers: { readonly most: number; readonly resume: () => void }[] = [];
+  #isDropped = false;
+  #end: { readonly error?: unknown } | undefined;
+  /** Continues a consumer that waits for an event. */
+  #wake: (() => void) | undefined;
+
+  get isAwaited(): boolean {
+    return this.#wake !== undefined;
+  }
+
+  write(event: ExecutionEvent): Promise<void> | undefined {
+    if (this.#isDropped) return undefined;
+    const size = sizeOf(event);
+    this.#waiting.push({ event, size });
+    this.#size += size;
+    this.#wake?.();
+    const most = event.type === "block-start" || event.type === "block-end" ? 0 : mostWaiting;
+    if (this.#size <= most) return undefined;
+    return new Promise((resume) => {
+      this.#writers.push({ most: most / 2, resume });
+    });
+  }
+
+  drop(): void {
+    this.#isDropped = true;
+    this.#waiting = [];
+    for (const { resume } of this.#writers.splice(0)) resume();
+  }
+
+  leave(): void {
+    this.#leaving.abort();
+  }
+
+  /** Yields the events of a run. Used once. */
+  async *read(run: (events: RunEvents) => Promise<CodeResult>): AsyncGenerator<ExecutionEvent, void, void> {
+    const ended = this.#follow(run(this));
+    try {
+      for (;;) {
+        const next = this.#waiting.shift();
+        if (next) {
+          yield next.event;
+          this.#used(next.size);
+        } else if (!this.#end) {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          this.#wake = undefined;
+        } else if ("error" in this.#end) {
+          throw this.#end.error;
+        } else {
+          return;
+        }
+      }
+    } finally {
+      this.leave();
+      await ended;
+    }
+  }
+
+  async #follow(run: Promise<CodeResult>): Promise<void> {
+    try {
+      void this.write({ type: "result", result: await run });
+      this.#end = {};
+    } catch (error) {
+      this.#end = { error };
+    }
+    this.#wake?.();
+  }
+
+  #used(size: number): void {
+    this.#size -= size;
+    if (this.#writers.length === 0) return;
+    const writers = this.#writers;
+    this.#writers = writers.filter(({ most }) => this.#size > most);
+    for (const { most, resume } of writers) if (this.#size <= most) resume();
+  }
+}
+
+function sizeOf(event: ExecutionEvent): number {
+  if ("text" in event) return eventSize + event.text.length;
+  if (event.type === "display") return eventSize + bundleSize(event.display.data);
+  if (event.type === "host-call") return eventSize + contentSize(event.input);
+  if (event.type === "host-result") return eventSize + contentSize(event.output ?? null);
+  return eventSize;
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidInputError } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
-import type { BackendFiles } from "../workspace/backend-files.ts";
-import { timeIsUp, type BlockEvent, type BlockOutcome } from "./block-run.ts";
+import type { BackendSession } from "../backend-session.ts";
+import { timeIsUp, type BlockOutcome } from "./block-run.ts";
+import type { Sink } from "./sink.ts";
 
 /** Interval between measurements of the workspace in milliseconds; longer if measuring takes longer. */
 const lookMs = 100;
@@ -13,36 +14,35 @@ const ownFilesBytes = 1_048_576;
 /** The exit code of a program that the system ends because a file is too large: 128 + SIGXFSZ. */
 const workspaceFullExitCode = 153;
 
-/** A block's limit, and how to measure the workspace. */
-export interface WorkspaceLimit {
-  readonly measure: NonNullable<BackendFiles["diskUsage"]>;
-  readonly maxBytes: number;
-}
-
 /**
  * Runs a block, and ends it if the workspace grows beyond its limit. If the workspace already exceeds the limit, the
  * block may run as long as it adds nothing, since it may be about to remove files.
+ *
+ * @param maxBytes - the limit; `undefined` if there is none.
  */
-export async function* guardWorkspace(
-  run: (signal: AbortSignal) => AsyncGenerator<BlockEvent, BlockOutcome, void>,
-  signal: AbortSignal,
-  { measure, maxBytes }: WorkspaceLimit,
-): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+export async function guardWorkspace(
+  session: Pick<BackendSession, "files">,
+  maxBytes: number | undefined,
+  sink: Sink,
+  run: (sink: Sink) => Promise<BlockOutcome>,
+): Promise<BlockOutcome> {
+  if (maxBytes === undefined) return run(sink);
+  const usage = async (atMost: number): Promise<number> => diskUsage(session, atMost);
   const ending = new AbortController();
-  const unfollow = followSignals(ending, [signal]);
+  const unfollow = followSignals(ending, [sink.signal]);
   const watching = new AbortController();
-  const allowed = Math.max(maxBytes, (await usage(measure, Infinity)) + ownFilesBytes);
-  const watch = watchUsage(() => usage(measure, allowed), { allowed, signal: watching.signal }).then((grown) => {
+  const allowed = Math.max(maxBytes, (await usage(Infinity)) + ownFilesBytes);
+  const watch = watchUsage(() => usage(allowed), { allowed, signal: watching.signal }).then((grown) => {
     // As with a timeout, its output and outcome are still reported.
     if (grown) ending.abort(timeIsUp);
     return grown;
   });
   try {
-    const outcome = yield* run(ending.signal);
+    const outcome = await run({ signal: ending.signal, write: (event) => sink.write(event) });
     watching.abort();
-    const full = (await watch) || (!signal.aborted && (await usage(measure, allowed)) > allowed);
+    const full = (await watch) || (!sink.signal.aborted && (await usage(allowed)) > allowed);
     if (!full) return outcome;
-    yield { type: "stderr", data: sentence(maxBytes) };
+    void sink.write({ type: "stderr", data: sentence(maxBytes) });
     return { ...outcome, exitCode: workspaceFullExitCode };
   } finally {
     watching.abort();
@@ -75,8 +75,12 @@ async function watchUsage(
 }
 
 /** Returns zero if the workspace cannot be measured now, because code is changing it or the backend is gone. */
-async function usage(measure: WorkspaceLimit["measure"], atMost: number): Promise<number> {
-  return measure(atMost).catch(() => 0);
+async function diskUsage(session: Pick<BackendSession, "files">, atMost: number): Promise<number> {
+  try {
+    return (await session.files.diskUsage?.(atMost)) ?? 0;
+  } catch {
+    return 0;
+  }
 }
 
 function sentence(maxBytes: number): string {

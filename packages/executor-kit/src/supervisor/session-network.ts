@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { rootCertificates } from "node:tls";
 import type { AllowedNetwork, NetworkDecision, NetworkPolicy } from "@fenced/core";
-import { distinctRefusals } from "../run/run-blocks.ts";
+import { distinctRefusals } from "../run/run-result.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { NetworkEntrance } from "./tunnels.ts";
 

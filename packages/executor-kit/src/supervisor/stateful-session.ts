@@ -3,6 +3,7 @@ import type { ExecutorCapabilities } from "@fenced/core";
 import type { BackendSession } from "../backend-session.ts";
 import { DisplayBoard } from "../displays/display-board.ts";
 import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import type { FunctionModules } from "./interpreters.ts";
 import { StatefulPython } from "./stateful-python.ts";
@@ -105,10 +106,10 @@ export class StatefulSession implements BackendSession {
     return this.#inner.openHostCalls(accept);
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    if (block.language !== "python") return yield* this.#inner.run(block);
+  async *run(block: BlockRun, sink: Sink): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    if (block.language !== "python") return yield* this.#inner.run(block, sink);
     const modules = this.#modules(block);
-    return yield* this.#inner.run(block, (env, signal) => this.#python.run({ ...block, env, modules, signal }));
+    return yield* this.#inner.run(block, sink, (env, signal) => this.#python.run({ ...block, env, modules, signal }));
   }
 
   runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {

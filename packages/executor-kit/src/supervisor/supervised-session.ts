@@ -18,6 +18,7 @@ import {
   hostFunctionLanguages,
 } from "../languages/command-languages.ts";
 import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/pinned-directory.ts";
 import { interpreterToStart, type WarmOptions, warmPrograms } from "./interpreter-options.ts";
@@ -166,7 +167,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   }
 
   /** @param interpret - runs the block, with its variables, instead of a new process. */
-  async *run(block: BlockRun, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async *run(block: BlockRun, _sink: Sink, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
     const place = await this.ready(block.signal);
     const language = place.languages.found.get(block.language);
     if (!language) {

@@ -1,7 +1,6 @@
 import {
   type CodeBlock,
   type CodeResult,
-  type ExecutionEvent,
   type ExecutorCapabilities,
   type JsonValue,
   languageAmong,
@@ -9,12 +8,13 @@ import {
 import {
   captured,
   watch,
-  watchStream,
   type HistogramDefinition,
   type Operation,
+  type OperationDefinition,
   type TelemetryAttributes,
 } from "@fenced/core/telemetry";
-import type { FinishedBlock } from "../run/run-one-block.ts";
+import type { FinishedBlock } from "../run/block-output.ts";
+import type { RunEvents } from "../run/execution-stream.ts";
 
 const scope = "@fenced/executor-kit";
 const seconds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -68,43 +68,46 @@ export class ExecutorTelemetry {
     );
   }
 
-  /** Watches one call's blocks; `endRun` adds the result. */
-  watchRun<Result>(
+  /**
+   * Watches one call's blocks. A program that failed is a result: the call did not fail.
+   *
+   * @param events - what its consumer gets; `undefined` if there is none.
+   */
+  watchRun(
     blocks: readonly CodeBlock[],
-    open: (operation: Operation) => AsyncGenerator<ExecutionEvent, Result, void>,
-  ): AsyncGenerator<ExecutionEvent, Result, void> {
-    return watchStream(
-      {
-        scope,
-        name: "fenced.run",
-        attributes: { ...this.#self, "fenced.run.blocks": Array.isArray(blocks) ? blocks.length : 0 },
-        duration: runDuration,
-        metricAttributes: this.#kind,
-      },
-      open,
+    events: RunEvents | undefined,
+    run: () => Promise<CodeResult>,
+  ): Promise<CodeResult> {
+    const definition = {
+      scope,
+      name: "fenced.run",
+      attributes: { ...this.#self, "fenced.run.blocks": Array.isArray(blocks) ? blocks.length : 0 },
+      duration: runDuration,
+      metricAttributes: this.#kind,
+    };
+    const isLeft = (): boolean => events?.left.aborted === true;
+    return watchUntilLeft(definition, isLeft, run, (operation, result) =>
+      operation.set({ ...outcome(result), "fenced.state_lost": result.stateLost }),
     );
-  }
-
-  /** Ends a call's operation. A program that failed is a result: the call did not fail. */
-  endRun(operation: Operation, result: CodeResult): void {
-    operation.set({ ...outcome(result), "fenced.state_lost": result.stateLost });
-    operation.end();
   }
 
   /** Watches one block. A program that failed or timed out counts as a failed operation. */
   watchBlock(
     { language: given, code, index }: CodeBlock & { readonly index: number },
-    open: () => AsyncGenerator<ExecutionEvent, FinishedBlock, void>,
-  ): AsyncGenerator<ExecutionEvent, FinishedBlock, void> {
+    events: RunEvents | undefined,
+    run: () => Promise<FinishedBlock>,
+  ): Promise<FinishedBlock> {
     const language = this.#languageOf(given);
     const metricAttributes = { ...this.#kind, "fenced.language": language };
     const attributes = { ...metricAttributes, "fenced.executor.id": this.#id, "fenced.block.index": index };
     const name = `fenced.block ${language}`;
-    return watchStream(
+    return watchUntilLeft(
       { scope, name, attributes, duration: blockDuration, metricAttributes },
+      // If the consumer leaves while it waits for the block, it aborts it.
+      () => events?.left.aborted === true && !events.isAwaited,
       (operation) => {
         operation.setContent(() => ({ "fenced.block.code": captured(code) }));
-        return open();
+        return run();
       },
       (operation, finished) => reportBlock(operation, finished, metricAttributes),
     );
@@ -142,6 +145,30 @@ export class ExecutorTelemetry {
     const name = languageAmong(given, languages);
     return languages.includes(name) ? name : "_OTHER";
   }
+}
+
+/** Watches something that a consumer can leave early, which is not a failure. */
+function watchUntilLeft<T>(
+  definition: OperationDefinition,
+  isLeft: () => boolean,
+  action: (operation: Operation) => Promise<T>,
+  report: (operation: Operation, result: T) => void,
+): Promise<T> {
+  return watch(
+    definition,
+    async (operation) => {
+      try {
+        return await action(operation);
+      } catch (error) {
+        if (isLeft()) {
+          operation.set({ "fenced.left_early": true });
+          operation.end();
+        }
+        throw error;
+      }
+    },
+    report,
+  );
 }
 
 function reportBlock(

@@ -16,9 +16,9 @@ it("a program that calls and hangs up cannot pile up calls while nobody reads it
   const slow = hostFunction({ name: "slow", description: "", input: { type: "object" }, execute });
   const telemetry = new ExecutorTelemetry(new ScriptedExecutor(), "test");
   const desk = new HostCallDesk({ telemetry });
-  const { signal } = new AbortController();
+  const sink = { signal: new AbortController().signal, write: () => new Promise<void>(() => {}) };
   const functions = new Map([["slow", slow]]);
-  const calls = desk.open({ functions, approve: undefined, maxCalls: 1000, index: 0, signal, telemetry });
+  const calls = desk.open({ functions, approve: undefined, maxCalls: 1000, index: 0, sink, telemetry });
   const { server, address } = await listenForCalls(await temporaryDirectory(), (connection) => desk.accept(connection));
   for (let count = 0; count < 60; count += 1) {
     const socket = net.connect(address.replace("unix:", ""));

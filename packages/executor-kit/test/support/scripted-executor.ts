@@ -6,9 +6,9 @@ import {
   DirectoryFiles,
   type BackendSession,
   type BaseExecutorOptions,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
+  type Sink,
 } from "@fenced/executor-kit";
 
 /** A block that prints this text. */
@@ -25,7 +25,7 @@ export interface Script {
   stopping?: () => void;
   resetFails?: boolean;
   hostFunctions?: readonly string[];
-  run?: (run: BlockRun) => AsyncGenerator<BlockEvent, BlockOutcome, void>;
+  run?: (run: BlockRun, sink: Sink) => Promise<BlockOutcome>;
 }
 
 /**
@@ -73,7 +73,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
     return {
       files: new DirectoryFiles("."),
       ...(this.#script.stopping && { stopping: this.#script.stopping }),
-      run: (run) => this.#run(run),
+      run: (run, sink) => this.#run(run, sink),
       reset: async () => {
         this.calls.push("reset");
         await sleep(1);
@@ -83,11 +83,11 @@ export class ScriptedExecutor extends BaseCodeExecutor {
     };
   }
 
-  async *#run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async #run(run: BlockRun, sink: Sink): Promise<BlockOutcome> {
     this.running += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.running);
     try {
-      return yield* (this.#script.run ?? speak)(run);
+      return await (this.#script.run ?? speak)(run, sink);
     } finally {
       this.running -= 1;
       this.calls.push(`end ${run.code}`);
@@ -95,9 +95,9 @@ export class ScriptedExecutor extends BaseCodeExecutor {
   }
 }
 
-async function* speak({ language, code, signal }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-  yield { type: "stdout", data: code };
-  if (language === "wait") await aborted(signal);
+async function speak({ language, code }: BlockRun, sink: Sink): Promise<BlockOutcome> {
+  await sink.write({ type: "stdout", data: code });
+  if (language === "wait") await aborted(sink.signal);
   await sleep(1);
   return { exitCode: language === "fail" ? 3 : 0 };
 }

@@ -26,10 +26,7 @@ it("marks a failed start, and the run that waited for it", async () => {
 
 it("marks a block whose backend failed, and its run", async () => {
   await using executor = new ScriptedExecutor({
-    // oxlint-disable-next-line require-yield
-    async *run() {
-      throw gone();
-    },
+    run: () => Promise.reject(gone()),
   });
   await expect(executor.executeCodeBlocks([{ language: "say", code: "x" }])).rejects.toThrow("gone");
   expect(recorder.tree()).toEqual([

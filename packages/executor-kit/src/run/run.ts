@@ -1,0 +1,108 @@
+import type { CodeBlock, CodeResult, ExecutionEvent } from "@fenced/core";
+import { afterMs, followSignals } from "@fenced/core/abort";
+import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import type { FinishedBlock } from "./block-output.ts";
+import { timeIsUp } from "./block-run.ts";
+import type { RunEvents } from "./execution-stream.ts";
+import { type BlockConditions, type BlockPlace, runBlock } from "./run-block.ts";
+import { combineResults } from "./run-result.ts";
+
+/** Limits on the rich outputs of one result: their number and their bytes. */
+const [mostDisplays, mostDisplayBytes] = [10_000, 268_435_456];
+
+/** The conditions under which a run's blocks run. */
+interface RunConditions extends Pick<BlockConditions, "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host"> {
+  readonly telemetry: ExecutorTelemetry;
+  /** Returns whether the session was lost since the last result, and resets that because it is then reported. */
+  readonly takeLoss: () => boolean;
+}
+
+/** What ends a run. */
+interface RunLimits {
+  /** End the run, which then rejects with the reason. */
+  readonly signals: readonly (AbortSignal | undefined)[];
+  /** The run's time in milliseconds. When it is up, the run resolves with the results so far. */
+  readonly totalTimeoutMs: number;
+  /** Gets the events as they come. Default: nobody does. */
+  readonly events: RunEvents | undefined;
+}
+
+/** One call of an executor, from its first wait to its result: blocks one after another, within limits. */
+export class Run {
+  readonly #events: RunEvents | undefined;
+  readonly #deadline: number;
+  readonly #rejecting = new AbortController();
+  readonly #unfollow: () => void;
+
+  constructor({ signals, totalTimeoutMs, events }: RunLimits) {
+    const { signal } = this.#rejecting;
+    this.#events = events;
+    this.#deadline = performance.now() + totalTimeoutMs;
+    if (events) signal.addEventListener("abort", () => events.drop(), { once: true });
+    this.#unfollow = followSignals(this.#rejecting, [...signals, events?.left]);
+  }
+
+  /**
+   * Waits for what the run needs before its blocks.
+   *
+   * @param prepare - must reject with the signal's reason once it is aborted.
+   * @returns `undefined` if the run's time is up first.
+   * @throws the reason of the first of the run's signals to abort.
+   */
+  async prepare<T>(prepare: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+    const waiting = new AbortController();
+    const unfollow = followSignals(waiting, [this.#rejecting.signal]);
+    const cancel = afterMs(this.#deadline - performance.now(), () => waiting.abort(timeIsUp));
+    try {
+      return await prepare(waiting.signal);
+    } catch (error) {
+      if (error === timeIsUp) return undefined;
+      throw error;
+    } finally {
+      cancel();
+      unfollow();
+    }
+  }
+
+  /** Runs the blocks one after another, up to the first that fails, or until the time is up. */
+  async blocks(
+    blocks: readonly CodeBlock[],
+    place: BlockPlace,
+    { telemetry, takeLoss, ...conditions }: RunConditions,
+  ): Promise<CodeResult> {
+    const { signal } = this.#rejecting;
+    const events = this.#events;
+    const started = performance.now();
+    const finished: FinishedBlock[] = [];
+    const displayRoom = { count: mostDisplays, bytes: mostDisplayBytes };
+    let { maxOutputBytes } = conditions;
+    for (const [index, block] of blocks.entries()) {
+      if (performance.now() >= this.#deadline) break;
+      await this.#tell({ type: "block-start", index, block });
+      const timeoutMs = Math.min(conditions.timeoutMs, this.#deadline - performance.now());
+      const limited = { ...conditions, index, signal, events, timeoutMs, maxOutputBytes, displayRoom };
+      const end = await telemetry.watchBlock({ ...block, index }, events, () => runBlock(block, place, limited));
+      finished.push(end);
+      maxOutputBytes -= end.keptBytes;
+      await this.#tell({ type: "block-end", index, result: end.result });
+      if (end.result.exitCode !== 0) break;
+    }
+    return combineResults(finished, {
+      complete: finished.length === blocks.length,
+      durationMs: performance.now() - started,
+      lost: takeLoss(),
+    });
+  }
+
+  /** Call this when the run is over. */
+  end(): void {
+    this.#unfollow();
+  }
+
+  async #tell(event: ExecutionEvent): Promise<void> {
+    const { signal } = this.#rejecting;
+    signal.throwIfAborted();
+    await this.#events?.write(event);
+    signal.throwIfAborted();
+  }
+}
