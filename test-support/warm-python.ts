@@ -6,16 +6,24 @@ print(pid, "(waits for blocks)" in open("/proc/%s/cmdline" % pid).read())
 `;
 const tries = 50;
 
+interface BlockEvent {
+  readonly type: string;
+  readonly data?: unknown;
+}
+
 /** What runs blocks: a backend's session. */
 interface BlockSession {
   readonly missing?: ReadonlyMap<string, string>;
-  run(block: {
-    readonly language: string;
-    readonly code: string;
-    readonly env: Readonly<Record<string, string>>;
-    readonly timeoutMs: number;
-    readonly signal: AbortSignal;
-  }): AsyncGenerator<{ readonly type: string; readonly data?: unknown }, unknown, void>;
+  run(
+    block: {
+      readonly language: string;
+      readonly code: string;
+      readonly env: Readonly<Record<string, string>>;
+      readonly timeoutMs: number;
+      readonly signal: AbortSignal;
+    },
+    sink: { readonly signal: AbortSignal; write(event: BlockEvent): undefined },
+  ): AsyncGenerator<BlockEvent, unknown, void> | Promise<unknown>;
 }
 
 /** Waits until a session's Python blocks are forked from the waiting interpreter; `false` if that does not happen. */
@@ -27,9 +35,12 @@ export async function untilForked(
   const block = { language: "python", code: forkerCode, env, timeoutMs: Number.POSITIVE_INFINITY, signal };
   for (let turn = 0; turn < tries && session.missing?.has("python") !== true; turn += 1) {
     let text = "";
-    for await (const { type, data } of session.run(block)) {
+    const write = ({ type, data }: BlockEvent): undefined => {
       if (type === "stdout" || type === "stderr") text += String(data);
-    }
+    };
+    const run = session.run(block, { signal, write });
+    if (Symbol.asyncIterator in run) for await (const event of run) write(event);
+    else await run;
     if (text.endsWith("True\n")) return true;
   }
   return false;

@@ -28,7 +28,7 @@ export interface OutputConditions {
 /**
  * How many more rich outputs, and how many bytes of them, a result can hold; changes as blocks show and clear outputs.
  */
-export interface DisplayRoom {
+interface DisplayRoom {
   count: number;
   bytes: number;
 }
