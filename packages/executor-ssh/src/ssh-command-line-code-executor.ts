@@ -11,7 +11,6 @@ import {
 } from "@fenced/executor-kit";
 import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-options.ts";
 import { SshSession } from "./ssh-session.ts";
-import { SupervisedSshSession } from "./supervised-ssh-session.ts";
 
 /**
  * Runs each block in a new process on another host, over the system's `ssh`: in the work directory there, as the user
@@ -57,11 +56,8 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    const request = this.sessionRequest(this.#options, this.#table);
-    const { warm = false, stateful = false, outputDir } = this.#options;
-    const session = await SshSession.open(request, signal);
-    if (!stateful && (warm === false || !session.hasPython)) return session;
-    const supervised = await SupervisedSshSession.open(session, request, signal);
-    return stateful ? this.makeStateful(supervised, { outputDir, bound: undefined }, signal) : supervised;
+    const session = await SshSession.open(this.sessionRequest(this.#options, this.#table), signal);
+    const { stateful, outputDir } = this.#options;
+    return stateful === true ? this.makeStateful(session, { outputDir, bound: undefined }, signal) : session;
   }
 }

@@ -1,4 +1,4 @@
-import { environmentOption, optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
+import { optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
 import {
   baseExecutorConfig,
   commandLineExecutorConfig,
@@ -16,7 +16,7 @@ import { z } from "zod";
 
 /** Options of `SshCommandLineCodeExecutor`; only `host` is required. */
 export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
-  /** The host, as you would pass it to `ssh`: a name, an address, or an alias from its configuration. It must run Linux. */
+  /** The host, as you would pass it to `ssh`: a name, an address, or an alias from its configuration. It must run Linux and have Python 3.8 or later. */
   readonly host: string;
   /** The account to log in to. Default: from ssh's configuration, otherwise this program's user. */
   readonly user?: string | undefined;
@@ -38,8 +38,7 @@ export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExec
   readonly workDir?: string | undefined;
   /**
    * Keep a Python interpreter waiting on the host, with modules already imported, and fork Python blocks from it; also keep
-   * a Node process, if Node is installed, that becomes the next JavaScript block. Needs Python 3.8 or later on the host:
-   * without any Python, blocks start as they do without `warm`; with an older one, starting fails. Default: false.
+   * a Node process, if Node is installed, that becomes the next JavaScript block. Default: false.
    */
   readonly warm?: false | WarmOptions | undefined;
 }
@@ -49,8 +48,8 @@ const word = z.string().regex(/^[^-\0\n][^\0\n]*$/, "must not be empty, start wi
 
 /**
  * Options that override ssh's configuration: ssh never prompts; the code there does not get the user's agent, tickets
- * or variables, or a way back to this host; and the executor does not share its connection. The first value that ssh
- * sees counts, including that of `SetEnv`, which cannot be empty.
+ * or variables, or a way back to this host; and the executor does not share a connection. The first value that ssh sees
+ * counts, including that of `SetEnv`, which cannot be empty.
  */
 export const fixedOptions: readonly (readonly [string, string])[] = [
   ["BatchMode", "yes"],
@@ -89,25 +88,10 @@ const sshOptions: z.ZodType<Record<string, string>> = z.record(z.string(), z.str
   }
 });
 
-/** Environment variables that a shell can set. */
-const shellEnvironment: z.ZodType<Record<string, string>> = environmentOption.check(({ value, issues }) => {
-  for (const [name, input] of Object.entries(value)) {
-    if (/^[A-Za-z_]\w*$/.test(name)) continue;
-    const message = "cannot be set in a shell: use letters, digits and `_`, and do not start with a digit";
-    issues.push({ code: "custom", path: [name], input, message });
-  }
-});
-
-/** The environment of one call's blocks, in addition to the executor's own. */
-export const callEnvironment: z.ZodType<{ readonly env: Readonly<Record<string, string>> }> = z.object({
-  env: shellEnvironment,
-});
-
 /** Checks the options, and the executor's config in a component model. */
 export const sshExecutorOptions: z.ZodType<SshExecutorOptions> = optionsSchema({
   ...baseExecutorConfig,
   ...commandLineExecutorConfig,
-  env: shellEnvironment.exactOptional(),
   host: word,
   user: word.exactOptional(),
   port: wholeNumberOption({ from: 1, to: 65_535 }).exactOptional(),

@@ -4,12 +4,14 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { bash, create } from "./support/server.ts";
 
-describe("awkward blocks", needs("ssh", "bash"), () => {
+describe("awkward blocks", needs("ssh", "bash", "python3"), () => {
   it("may have variables of any name", async () => {
-    const names = ["id", "number", "d", "file", "input", "after", "code", "workspace", "shell", "setsid", "nonce"];
-    const env = Object.fromEntries(names.map((name) => [name, "7"]));
-    const result = await bash(create(), 'echo "$id $file $shell $setsid"; echo problem >&2', { env });
-    expect(result).toMatchObject({ exitCode: 0, stdout: "7 7 7 7\n", stderr: "problem\n" });
+    const env = { path: "7", "not-a-name": "in the shell", "1x": "nor this" };
+    const code = "import os\nprint(*[os.environ[name] for name in ('path', 'not-a-name', '1x')])";
+    const executor = create({ env: { "other-name": "8" } });
+    const result = await executor.executeCodeBlocks([{ language: "python", code }], { env });
+    expect(result).toMatchObject({ exitCode: 0, stdout: "7 in the shell nor this\n" });
+    expect((await bash(executor, "env | grep other-name")).output).toBe("other-name=8\n");
   });
 
   it("do not time out because of a slow reader, and keep their background processes", async () => {

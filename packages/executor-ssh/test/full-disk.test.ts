@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { create } from "./support/server.ts";
 
 describe.each([
-  ["by the shell", {}],
+  ["with cold blocks", {}],
   ["with waiting interpreters", { warm: {} }],
 ])("a full disk on the other host, %s", needs("ssh", "root", "python3", "bash"), (_, options) => {
   test("neither destroys a file nor keeps blocks from making room", async () => {

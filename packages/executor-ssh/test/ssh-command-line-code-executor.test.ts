@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { BackendUnavailableError, InvalidInputError, loadComponent } from "@fenced/core";
+import { BackendUnavailableError, loadComponent } from "@fenced/core";
 import { SshCommandLineCodeExecutor, type SshExecutorOptions } from "@fenced/executor-ssh";
 import { needs } from "@fenced/test-support";
 import { SshServer } from "@fenced/test-support/ssh-server";
@@ -69,10 +69,8 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
 
     it("still ends if its code kills the program that watches it", async () => {
       const executor = create();
-      const dead = await bash(executor, `kill -KILL "$PPID"; sleep 0.2; echo "lived on"`);
-      expect(dead).toMatchObject({ exitCode: 137, timedOut: false, output: "lived on\n" });
       const code = `setsid sleep 300 & kill -KILL "$PPID"; sleep 300`;
-      expect(await bash(executor, code, { timeoutMs: 2000 })).toMatchObject({ exitCode: 124, timedOut: true });
+      expect(await bash(executor, code)).toMatchObject({ exitCode: 137, timedOut: false });
       expect(await programs()).not.toContain("sleep 300");
       expect(await bash(executor, "echo next")).toMatchObject({ exitCode: 0, output: "next\n" });
     });
@@ -86,14 +84,6 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
         stderr: expect.stringMatching(/exceed the limit of 4 MiB/),
       });
       expect(await bash(executor, "rm large; echo clean")).toMatchObject({ exitCode: 0, output: "clean\n" });
-    });
-
-    it("cannot forge the marks around its output", async () => {
-      const executor = create();
-      const forged = `printf 'before\\n\\036fenced-%s:' x; printf 'partial \\036fenced-'; sleep 0.3; echo; echo after`;
-      const result = await bash(executor, forged);
-      expect(result).toMatchObject({ exitCode: 0, timedOut: false });
-      expect(result.stdout).toBe("before\n\u001Efenced-x:partial \u001Efenced-\nafter\n");
     });
 
     it("does not see the agent, forwardings or variables that the user's configuration would pass on", async () => {
@@ -128,21 +118,15 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
     });
 
     it("runs alongside more others than the server allows on one connection", async () => {
-      const executor = create();
+      await using strict = await SshServer.start("MaxSessions 1");
+      const executor = create({ configFile: strict.configFile });
       const results = await Promise.all(
         Array.from({ length: 15 }, (_, index) => bash(executor, `sleep 1; echo ${index}; echo error >&2`)),
       );
       expect(results.map(({ output, exitCode }) => [output.replace("error\n", ""), exitCode])).toEqual(
         results.map((_, index) => [`${index}\n`, 0]),
       );
-    });
-
-    it("rejects variable names that a shell does not accept", async () => {
-      expect(() => create({ env: { "not-a-name": "x" } })).toThrow(InvalidInputError);
-      expect(await bash(create(), "echo ran", { env: { "1x": "x" } })).toMatchObject({
-        exitCode: 1,
-        output: expect.stringContaining('"env.1x" is not valid. It cannot be set in a shell'),
-      });
+      await executor.stop();
     });
   });
 
@@ -160,7 +144,7 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       const directory = await temporaryDirectory();
       await writeFile(path.join(directory, "file"), "");
       const error = await failure({ workDir: path.join(directory, "file/below") });
-      expect(error.message).toMatch(/cannot run blocks: the work directory could not be created: .*Not a directory/);
+      expect(error.message).toMatch(/cannot run code: the work directory cannot be used: .*Not a directory/);
       await gone(10_000);
     });
   });
@@ -264,6 +248,32 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       );
       const result = await bash(create({ configFile: talkative.configFile }), "echo out; echo err >&2");
       expect(result).toMatchObject({ exitCode: 0, stdout: "out\n", stderr: "err\n" });
+    });
+
+    it("a host without Python, or with one that is too old or does not work", async () => {
+      const directory = await temporaryDirectory();
+      for (const name of ["sh", "dd"]) await symlink(`/bin/${name}`, path.join(directory, name));
+      await using bare = await SshServer.start(
+        `ForceCommand PATH=${directory}; export PATH; eval "$SSH_ORIGINAL_COMMAND"`,
+      );
+      const { configFile } = bare;
+      const remedy =
+        "It needs Python 3.8 or later: install `python3` there, or put the directory of one first in the PATH of `env`.";
+      const none = await failure({ configFile });
+      expect(none.message).toBe(`The host fenced-test cannot run code: there is no python3 on its PATH. ${remedy}`);
+      const stub = path.join(directory, "python3");
+      await writeFile(stub, "#!/bin/sh\necho 'this Python is broken' >&2\nexit 1\n", { mode: 0o755 });
+      const broken = await failure({ configFile });
+      expect(broken.message).toBe(`The host fenced-test cannot run code: this Python is broken. ${remedy}`);
+      const { stdout } = await run("python3", ["-c", "import sys; print(sys.executable)"]);
+      const old = `import sys; sys.version_info = (3, 6); sys.version = '3.6.8 (default)'; exec(sys.argv.pop(1))`;
+      await writeFile(stub, `#!/bin/sh\nshift 5\nexec ${stdout.trim()} -c "${old}" "$@"\n`);
+      const outdated = await failure({ configFile });
+      expect(outdated.message).toBe(`The host fenced-test cannot run code: its Python is too old: 3.6.8. ${remedy}`);
+      // The search continues with the account's own PATH, so blocks may have one without Python.
+      const executor = create({ configFile, env: { PATH: `/nowhere:${path.dirname(stdout.trim())}:/usr/bin:/bin` } });
+      expect(await bash(executor, "echo found")).toMatchObject({ output: "found\n" });
+      await executor.stop();
     });
 
     it("options that the executor sets itself, and hosts that look like options", () => {

@@ -25,14 +25,6 @@ describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
     await gone();
   });
 
-  it("reports that a host has no Python", async () => {
-    const executor = create({ stateful: true, env: { PATH: "/nowhere" } });
-    await expect(executor.start()).rejects.toThrow(
-      /There is no Python on fenced-test.*leave out `warm` and `stateful`/s,
-    );
-    await gone();
-  });
-
   it("rejects `outputDir` without `stateful: true`", () => {
     expect(() => create({ outputDir: "displays" })).toThrow(/"outputDir".*needs `stateful: true`/);
   });

@@ -235,6 +235,8 @@ def end_all():
     for _ in range(1000):
         for block in list(blocks.values()):
             block.killing = block.ended = True
+            if block.file is not None:
+                block.file.remove()
             kill_step(block)
             if block.session is None and select.select([block.status], [], [], 0.005)[0]:
                 read_status(block)

@@ -23,6 +23,14 @@ def fail(code):
     raise OSError(code, os.strerror(code))
 
 
+def open_root():
+    try:
+        return os.open(root, FOLDER)
+    except OSError:
+        # Code has removed it, or put a link in its place.
+        fail(errno.ESTALE)
+
+
 def resolve(path):
     """Resolves a path to parts without links. Fails if it leads out of the workspace or does not exist."""
     real = os.path.realpath(root)
@@ -36,7 +44,7 @@ def resolve(path):
 
 
 def descend(parts, make=False):
-    here = os.open(root, FOLDER)
+    here = open_root()
     for part in parts:
         try:
             below = os.open(part, FOLDER, dir_fd=here)
@@ -62,7 +70,7 @@ def look(name, folder):
 def open_found(path, flags):
     parts = resolve(path)
     if not parts:
-        return os.open(root, FOLDER)
+        return open_root()
     folder = descend(parts[:-1])
     try:
         return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -141,7 +149,7 @@ def put():
     """Writes the files that arrive on standard input: for each, its path, then its pieces, the last one empty; at the end, an empty
     path. Each is a partial file at the top, and moves to its path once it is complete."""
     global finished
-    top = os.open(root, FOLDER)
+    top = open_root()
     for target in iter(receive, b""):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=top)
         try:

@@ -5,7 +5,7 @@ export {
   type SupervisorInventory,
   type SupervisorStreams,
 } from "./connect-supervisor.ts";
-export { carrierText, sharedModules } from "./python-programs.ts";
+export { carrierText, keeperText, sharedModules } from "./python-programs.ts";
 export {
   pythonCommand,
   supervisorCommand,

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { wireModule } from "./wire.ts";
 
-const carrier: string = readFileSync(new URL("./carrier.py", import.meta.url), "utf8");
-
 // Used by more than one program.
 const channel: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
 const processTable: string = readFileSync(new URL("./process_table.py", import.meta.url), "utf8");
+const processes: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
 const tunnels: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
 const blockProcess: string = readFileSync(new URL("./block_process.py", import.meta.url), "utf8");
 const blockSurroundings: string = readFileSync(new URL("./block_surroundings.py", import.meta.url), "utf8");
@@ -15,7 +14,7 @@ export const supervisorProgram: string = withModules({
   _fenced_wire: wireModule,
   _fenced_channel: channel,
   _fenced_process_table: processTable,
-  _fenced_processes: readFileSync(new URL("./processes.py", import.meta.url), "utf8"),
+  _fenced_processes: processes,
   _fenced_tunnels: tunnels,
   _fenced_relay: readFileSync(new URL("./relay.py", import.meta.url), "utf8"),
   _fenced_keeper: readFileSync(new URL("./keeper.py", import.meta.url), "utf8"),
@@ -85,20 +84,28 @@ export const sharedModules: Readonly<Record<"_fenced_block_surroundings" | "_fen
 };
 
 /**
- * The source of a Python program that only carries programs' connections to the host over its standard streams, for
- * places where something else runs the blocks. It needs Python 3.8 or later on Linux, and takes two arguments: the
- * directory for the socket, and a line to print before the first frame. It waits for `hostMagic`, then exchanges frames
- * with `Tunnels`.
+ * The source of a Python program that carries programs' connections to the host, for places where something else runs
+ * the blocks. It needs Python 3.8 or later on Linux.
  *
- * @param program - another Python program that uses the same modules, `_fenced_channel` and `_fenced_tunnels`.
+ * @param program - may import `_fenced_channel` and `_fenced_tunnels`, which exchange frames with `Tunnels`.
  */
-export function carrierText(program: string = carrier): string {
+export function carrierText(program: string): string {
   return withModules({
     _fenced_wire: wireModule,
     _fenced_channel: channel,
     _fenced_tunnels: tunnels,
     _fenced_carrier: program,
   });
+}
+
+/**
+ * The source of a Python program that starts a supervisor and ends everything that is left once that has ended. It
+ * needs Python 3.8 or later on Linux.
+ *
+ * @param program - may import `_fenced_processes`, which finds and kills processes.
+ */
+export function keeperText(program: string): string {
+  return withModules({ _fenced_process_table: processTable, _fenced_processes: processes, _fenced_keeper: program });
 }
 
 /**

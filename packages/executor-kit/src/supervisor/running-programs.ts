@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
+import { timeIsUp } from "../run/block-run.ts";
 import { OutputQueue, type OutputPiece, type OutputWatcher, type SharedMemory } from "../run/output-queue.ts";
 import { diskFull } from "../workspace/pinned-directory.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
@@ -25,6 +26,8 @@ export type Send = (type: number, number: number, payload?: Uint8Array) => void;
 interface Taker {
   readonly queue: Pick<OutputQueue<ProgramEnd>, "waiting" | "end" | "fail">;
   push(type: OutputName, bytes: Uint8Array, memory?: SharedMemory): void;
+  /** When the supervisor reported its end; a slow reader sees that later. */
+  endedAt?: number;
 }
 
 /** The programs that a supervisor is currently running. */
@@ -87,11 +90,13 @@ export class RunningPrograms {
 
   /** Handles the report that a program has ended. */
   ended(number: number, payload: Buffer): void {
-    const queue = this.#takers.get(number)?.queue;
+    const taker = this.#takers.get(number);
+    if (!taker) return;
     const problem = payload.subarray(6).toString();
-    if (problem === gone) queue?.fail(new InterpreterGone("The interpreter has ended"));
-    else if (problem !== "") queue?.fail(notStarted(problem));
-    else queue?.end(readEnd(payload));
+    taker.endedAt = performance.now();
+    if (problem === gone) taker.queue.fail(new InterpreterGone("The interpreter has ended"));
+    else if (problem !== "") taker.queue.fail(notStarted(problem));
+    else taker.queue.end({ ...readEnd(payload), endedAt: taker.endedAt });
   }
 
   /** Fails all of them. */
@@ -109,6 +114,8 @@ export class RunningPrograms {
     this.#takers.set(number, taker);
     let killed: NodeJS.Timeout | undefined;
     const kill = (): void => {
+      // The program finished in time and only its reader is slow, so what it left running stays alive.
+      if (taker.endedAt !== undefined && signal.reason === timeIsUp) return;
       this.#send(frameType.kill, number);
       killed ??= setTimeout(() => this.#lose(notEnded()), killMs);
     };

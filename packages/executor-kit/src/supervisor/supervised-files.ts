@@ -29,7 +29,7 @@ const [gone, unreadable] = [0xffff_ffff, 0xffff_fffe];
 const longestEntry = 1_048_576;
 const longestStatus = 200;
 
-/** Where a supervisor's files are, and how to access them. */
+/** Where a supervisor's files are, and how to access them; read for each request, after `supervisor`. */
 export interface SupervisedFilesSettings {
   /** The directory in which programs run. Absolute path there. */
   readonly workspace: string;
@@ -129,6 +129,8 @@ export class SupervisedFiles implements RemoteFileAccess {
    * @throws InvalidInputError, WorkspacePathError
    */
   async putAll(files: readonly SentFile[]): Promise<void> {
+    // What a lost place has received is gone with it: no other one is asked to remove it.
+    const supervisor = await this.#settings.supervisor();
     const part = `${this.#settings.filePrefix}${randomUUID().slice(0, 12)}.part`;
     let failure: unknown;
     const sent = async function* (): AsyncGenerator<Uint8Array, void, void> {
@@ -140,9 +142,10 @@ export class SupervisedFiles implements RemoteFileAccess {
       }
     };
     try {
-      for await (const _ of this.#ask({ words: ["put", part], names: files.map(({ path }) => path), stdin: sent() }));
+      const names = files.map(({ path }) => path);
+      for await (const _ of this.#ask({ words: ["put", part], names, stdin: sent(), supervisor }));
     } catch (error) {
-      await this.#drop(part);
+      await this.#drop(part, supervisor);
       throw failure ?? error;
     }
   }
@@ -152,18 +155,24 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   /** Removes what a killed program has left. Never rejects, so that it does not hide the failure that it cleans up after. */
-  async #drop(part: string): Promise<void> {
+  async #drop(part: string, supervisor: Supervisor): Promise<void> {
     try {
-      for await (const _ of this.#ask({ words: ["remove", part], limitMs: dropMs }));
+      for await (const _ of this.#ask({ words: ["remove", part], limitMs: dropMs, supervisor }));
     } catch {
       // The program has removed it itself, or the place is lost, and so is the file.
     }
   }
 
-  async *#ask({ words, names, stdin, limitMs = quietMs }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
-    const { python, workspace } = this.#settings;
+  async *#ask({
+    words,
+    names,
+    stdin,
+    limitMs = quietMs,
+    ...given
+  }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
     const [, file = "."] = words;
-    const supervisor = await this.#settings.supervisor();
+    const supervisor = given.supervisor ?? (await this.#settings.supervisor());
+    const { python, workspace } = this.#settings;
     const ending = new AbortController();
     let late: NodeJS.Timeout | undefined;
     const events = supervisor.run({
@@ -201,6 +210,8 @@ interface FileRequest {
   readonly names?: readonly string[];
   readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly limitMs?: number;
+  /** The supervisor to ask. Default: the current one. */
+  readonly supervisor?: Supervisor;
 }
 
 async function* watched(
@@ -288,8 +299,15 @@ async function nextPiece(pieces: AsyncIterator<Piece, void, void>, file: string)
 function refusal(said: string, files: readonly string[]): unknown {
   const [, code = "EIO", finished = 0, text = `the request was ended; ${said}`] =
     /^(E[A-Z0-9]+) (\d+) ([^]*)$/.exec(said) ?? [];
+  if (code === "ESTALE") return goneWorkspace();
   const file = files[Number(finished)] ?? ".";
   return asWorkspaceError(Object.assign(new Error(sanitizeTerminalText(text.trim())), { code }), file);
+}
+
+function goneWorkspace(): BackendUnavailableError {
+  return new BackendUnavailableError("The work directory no longer exists where the code runs", {
+    remedy: "Stop the executor; the next call starts it with a new one.",
+  });
 }
 
 function changed(file: string): InvalidInputError {

@@ -48,6 +48,8 @@ export interface ProgramEnd {
   readonly exitCode: number;
   /** True if the kernel killed processes for lack of memory while the program ran. */
   readonly outOfMemory: boolean;
+  /** When that was reported, by `performance.now()`. Default: unknown. */
+  readonly endedAt?: number;
   /**
    * True if its interpreter is gone, along with the variables of earlier blocks. Default: it had no such interpreter.
    */

@@ -210,13 +210,13 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const refusals = this.#settings.network?.collect();
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
-    let endedAt: number;
+    let settledAt: number;
     let problem: string | undefined;
     try {
       end = yield* start();
     } finally {
       // Cleaning up does not count towards the program's time.
-      endedAt = performance.now();
+      settledAt = performance.now();
       network = refusals?.();
       problem = await place.settle(file);
     }
@@ -224,6 +224,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     if (end.exitCode === busError) yield { type: "stderr", data: busErrorSentence };
     if (problem !== undefined) yield { type: "stderr", data: problem };
     const codeFile = file?.onHost;
+    const endedAt = end.endedAt ?? settledAt;
     return { ...outcomeOf(end), endedAt, ...(network && { network }), ...(codeFile !== undefined && { codeFile }) };
   }
 

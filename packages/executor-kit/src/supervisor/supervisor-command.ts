@@ -39,7 +39,8 @@ export interface SupervisorConfig {
   readonly probe?: string;
   /**
    * The name of the abstract socket of a keeper: a process that ends the place when the connection ends or is silent
-   * for a while. The supervisor sends it a byte for each ping of the host. Linux only. Default: no keeper.
+   * for a while. The supervisor sends it a byte whenever it hears from the host. The number of a descriptor, if the keeper
+   * has started the supervisor and left it a socket. Linux only. Default: no keeper.
    */
   readonly keeper?: string;
 }

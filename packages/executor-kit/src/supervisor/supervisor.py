@@ -2,7 +2,7 @@
 
 Arguments, where all but the first two and the last may be empty: the session's directory, which it creates; the directory in
 which blocks run; a probe file in it; the PATH to search for programs; `alone` if nothing else is meant to run here, or `host` if
-this is the host itself; the abstract socket of a keeper; the programs to look for. It imports little, and only the C cores of
+this is the host itself; the abstract socket of a keeper, or a descriptor; the programs to look for. It imports little, and only the C cores of
 `signal` and `collections`, because every module that Python loads delays the start.
 """
 
@@ -61,7 +61,6 @@ def obey(kind, number, payload):
     elif kind == wire.FILE:
         block_files.write(number, WORKSPACE, payload)
     elif kind == wire.PING:
-        keeper.beat()
         channel.send(wire.PONG, 0)
     elif kind == wire.RESET:
         resetting = True
@@ -123,6 +122,8 @@ def take_frames():
     frames = channel.receive()
     if frames is None:
         leave()
+    # A ping may wait behind a lot of input.
+    keeper.beat()
     if channel.synced:
         shortcut.close()
     for kind, number, payload in frames:
@@ -219,7 +220,7 @@ def main():
     keeper.find(KEEPER)
     blocks.commands = os.path.join(DIRECTORY, "bin")
     blocks.workspace = WORKSPACE
-    blocks.lasting_home = KIND == "host"
+    blocks.lasting_home = not ALONE
     blocks.environment = (
         greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY, WORKSPACE, ALONE)
     )

@@ -74,7 +74,7 @@ describe("a supervisor that is started by a short command", needs("python3"), ()
     expect(await readFile(path.join(workspace, "b.txt"), "utf8")).toBe("kept");
   });
 
-  it("passes each ping on to its keeper, and closes that connection when it ends", async () => {
+  it("passes signs of life on to its keeper, and closes that connection when it ends", async () => {
     const name = `fenced-test-${randomUUID()}`;
     const keeper = spawn("python3", ["-c", keeperProgram, name], { stdio: ["ignore", "pipe", "inherit"] });
     const said = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]();
@@ -82,7 +82,9 @@ describe("a supervisor that is started by a short command", needs("python3"), ()
     await supervisor.ping();
     expect(await said.next()).toMatchObject({ value: "beat" });
     child.stdin.end();
-    expect(await said.next()).toMatchObject({ value: "end" });
+    let last = "";
+    for (let step = await said.next(); step.done !== true; step = await said.next()) last = step.value;
+    expect(last).toBe("end");
   });
 });
 

@@ -9,27 +9,14 @@ const defaults: readonly (readonly [string, string])[] = [
   ["ServerAliveCountMax", "2"],
 ];
 
-/** What one run of `ssh` is for. */
-export interface SshCall {
-  /** `master` makes the connection; `session` uses it. */
-  readonly role: "master" | "session";
-  /** The socket through which sessions find the master. */
-  readonly control: string;
-  /** The file for ssh's own messages. */
-  readonly log: string;
-  /** What to run on the remote host. */
-  readonly command: string;
-}
-
-/** The arguments of `ssh`. */
-export function sshArguments(options: SshExecutorOptions, { role, control, log, command }: SshCall): string[] {
+/**
+ * The arguments of `ssh`.
+ *
+ * @param command - what to run on the remote host.
+ */
+export function sshArguments(options: SshExecutorOptions, command: string): string[] {
   const { host, user, port, identityFile, configFile } = options;
-  const own = new Map([
-    ...fixedOptions,
-    ...(knowsForeground() ? foregroundOptions : []),
-    ["ControlPath", control],
-    ["ControlMaster", role === "master" ? "yes" : "no"],
-  ]);
+  const own = [...fixedOptions, ...(knowsForeground() ? foregroundOptions : [])];
   const settings = [...own, ...Object.entries(options.options ?? {}), ...defaults];
   return [
     ...(configFile === undefined ? [] : ["-F", path.resolve(configFile)]),
@@ -37,8 +24,6 @@ export function sshArguments(options: SshExecutorOptions, { role, control, log, 
     ...(user === undefined ? [] : ["-l", user]),
     ...(port === undefined ? [] : ["-p", String(port)]),
     ...(identityFile === undefined ? [] : ["-i", path.resolve(identityFile)]),
-    "-E",
-    log,
     "--",
     host,
     command,

@@ -1,255 +1,245 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses } from "@fenced/executor-kit";
-import {
-  callProgram,
-  remoteProgram,
-  type RemoteProgram,
-  supervisorFor,
-  type SupervisorConfig,
-} from "../remote/remote-program.ts";
+import { untilAborted, within } from "@fenced/core/abort";
+import { Heartbeat, killProcesses, Leash, pathOfLatin1 } from "@fenced/executor-kit";
+import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { remoteProgram, type RemoteSession } from "../remote/remote-program.ts";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
-import { readGreeting, type Greeting } from "./greeting.ts";
-import type { SshCall } from "./ssh-arguments.ts";
-import { connectionError, noSsh } from "./ssh-error.ts";
+import { cannotRun, connectionError, noSsh } from "./ssh-error.ts";
 import { startSsh, type SshProcess } from "./ssh-process.ts";
+import { NoGreeting, untilGreeting } from "./until-greeting.ts";
 
 /** Time limit for the host's greeting in milliseconds. */
 const openMs = 60_000;
-/** Time limit for it to end processes in milliseconds. */
-const answerMs = 20_000;
+/** Time limit for it to end everything in milliseconds. */
 const closeMs = 10_000;
+/** How long ssh's last message may take after the end of its output in milliseconds. */
+const lastWordsMs = 1000;
 const beatMs = 10_000;
-const stuckMs = 1000;
-const longestGreeting = 262_144;
+/** Seconds of silence after which each side considers the other dead. An actual death is noticed at once. */
+const silenceSeconds = 60;
+/** The exit code of ssh itself; others are those of the program there. */
+const broken = 255;
 
 /** What a connection needs. */
 export interface ConnectionRequest {
   readonly options: SshExecutorOptions;
-  /** A directory of this host for this connection only. Its path must be short, because a socket's path is limited. */
+  readonly session: Omit<RemoteSession, "greeting" | "id" | "silenceSeconds" | "workDir">;
+}
+
+/** Where the host runs the session's programs. */
+interface RemotePlace {
+  /** The session's own directory there. */
   readonly directory: string;
-  /** A variable for all programs that the connection starts on this host. */
-  readonly mark: { readonly name: string; readonly value: string };
-  readonly supervisor: SupervisorConfig;
+  /** The work directory there, without symbolic links. */
+  readonly workspace: string;
+  /** The interpreter of the supervisor. */
+  readonly python: string;
 }
 
 /**
- * One connection to the remote host, and the supervisor at its other end, which ends everything there when the
- * connection ends. All other programs run over the same connection.
+ * One connection to the remote host, and the supervisor at its other end. When the connection ends, everything there
+ * ends. When code there kills or stops the supervisor, everything ends, and so does the connection.
  */
 export class SshConnection {
-  readonly #request: ConnectionRequest;
-  readonly #master: SshProcess;
-  readonly #ended: Promise<unknown>;
-  readonly #answers = new Map<string, { resolve: () => void; reject: (error: Error) => void }[]>();
-  readonly #calls = new Set<SshProcess>();
-  #greeting: Greeting | undefined;
+  readonly place: RemotePlace;
+  readonly inventory: SupervisorInventory;
+  readonly supervisor: Supervisor;
+  readonly #host: string;
+  readonly #parts: LocalParts;
+  readonly #heartbeat: Heartbeat;
+  readonly #loss: Promise<Error>;
   #lost: Error | undefined;
-  #onLost: (reason: string) => void = () => {};
-  #text = "";
-  #processes = 0;
-  #heart: NodeJS.Timeout | undefined;
+  #ended: Promise<void> | undefined;
 
-  private constructor(request: ConnectionRequest) {
-    this.#request = request;
-    const { command, text } = supervisorFor(request.supervisor);
-    this.#master = this.#spawn("master", `exec ${command}`);
-    const { child } = this.#master;
-    this.#ended = once(child, "close").catch(() => {});
-    child.on("error", (error) => this.#lose(noSsh(error)));
-    child.on("close", () => this.#lose(this.#whyEnded()));
-    child.stdin.write(text);
+  private constructor(host: string, parts: LocalParts, opened: OpenedSupervisor) {
+    this.#host = host;
+    this.#parts = parts;
+    this.place = opened.place;
+    this.inventory = opened.inventory;
+    this.supervisor = opened.supervisor;
+    const { stdin } = parts.ssh.child;
+    this.#heartbeat = new Heartbeat({
+      name: "The supervisor",
+      // While something else waits to be sent, that is a sign of life. The supervisor's loss is reported elsewhere.
+      ping: () => (stdin.writableLength > 0 ? Promise.resolve() : opened.supervisor.ping().catch(() => {})),
+      tickMs: beatMs,
+      patience: (silenceSeconds * 1000) / beatMs,
+      onLost: opened.lose,
+    });
+    this.#loss = opened.lost.then((error) => this.#lose(error));
   }
 
   /**
-   * Connects, and starts the supervisor.
+   * Connects, creates the session's directories there, and starts the supervisor.
    *
-   * @throws BackendUnavailableError if the host cannot be reached or used.
+   * @throws BackendUnavailableError if the host cannot be reached or used; `signal.reason` if it is aborted first.
    */
-  static async open(request: ConnectionRequest, signal: AbortSignal): Promise<SshConnection> {
-    const connection = new SshConnection(request);
-    const cancel = (): void => connection.#lose(signal.reason instanceof Error ? signal.reason : new Error("stopped"));
-    signal.addEventListener("abort", cancel, { once: true });
-    if (signal.aborted) cancel();
+  static async open({ options, session }: ConnectionRequest, signal: AbortSignal): Promise<SshConnection> {
+    const id = randomUUID();
+    const mark = { name: "FENCED_SSH", value: id };
+    const greeting = `fenced-${randomUUID()}`;
+    const { workDir, host } = options;
+    const { command, text } = remoteProgram({ ...session, id, greeting, workDir, silenceSeconds });
+    const leash = new Leash({ mark, remove: [] });
+    const parts = { mark, leash, ssh: startSsh(options, command, mark) };
+    parts.ssh.child.stdin.write(text);
     try {
-      await connection.#greet();
-      return connection;
+      return new SshConnection(host, parts, await openSupervisor(parts.ssh, { host, greeting }, signal));
     } catch (error) {
-      await connection.close();
+      await endParts(parts, signal.aborted ? 0 : closeMs);
       throw error;
-    } finally {
-      signal.removeEventListener("abort", cancel);
     }
   }
 
-  get greeting(): Greeting {
-    if (this.#greeting) return this.#greeting;
-    throw this.#lost ?? new Error("not connected");
-  }
-
-  /** Why nothing can run there any longer; `undefined` while the connection works. */
+  /** Why nothing can run there any longer; `undefined` while it can. */
   get lost(): Error | undefined {
     return this.#lost;
   }
 
-  /** Calls `action` once, as soon as nothing can run there any longer, unless the connection is closed. */
+  /** Calls `action` once, as soon as everything there has been lost, unless the connection is closed. */
   whenLost(action: (reason: string) => void): void {
-    if (this.#lost) action(this.#lost.message);
-    else this.#onLost = action;
+    void this.#loss.then(({ message }) => action(message));
   }
 
-  /** The secret part of the marks around outputs. */
-  get nonce(): string {
-    return this.#request.supervisor.nonce;
-  }
-
-  /** Starts the program for a call on the remote host. */
-  start(name: string, words: readonly string[]): SshProcess {
-    if (this.#lost) throw this.#lost;
-    const { directory, workspace, setsid, shell } = this.greeting;
-    const { nonce, filePrefix } = this.#request.supervisor;
-    const part = `${filePrefix}part-${randomUUID()}`;
-    const place = [nonce, directory, workspace, setsid, shell, part];
-    return this.run(name, remoteProgram("call", callProgram, [...place, ...words]));
-  }
-
-  /** Starts a program on the remote host under a name that lets the supervisor find it. */
-  run(name: string, { command, text }: RemoteProgram): SshProcess {
-    if (this.#lost) throw this.#lost;
-    const { id } = this.#request.supervisor;
-    // The mark lets the supervisor find it. It is set from the start, because exports of a running shell are not
-    // visible outside.
-    const started = this.#spawn("session", `exec env FENCED_SSH_CALL=${id}.${name}. ${command}`);
-    this.#calls.add(started);
-    started.child.on("close", () => this.#calls.delete(started));
-    // Data sent in one piece arrives in one packet, and does not wait for an acknowledgement of an earlier packet.
-    started.child.stdin.cork();
-    started.child.stdin.write(text);
-    return started;
-  }
-
-  /** Tells the supervisor which process leads the session of a call's program. */
-  tellLeader(call: string, pid: number): void {
-    if (!this.#lost) this.#master.child.stdin.write(`leader ${call} ${pid}\n`);
-  }
-
-  /** Kills a call and everything that it started. */
-  async kill(call: string): Promise<void> {
-    await this.#ask(`kill ${call}`);
-  }
-
-  /** Kills everything that blocks left running. */
-  async reset(): Promise<void> {
-    await this.#ask("reset");
-  }
-
-  /** Ends the connection; the supervisor ends and deletes everything on the remote host. */
+  /** Ends and deletes everything on the remote host, and the connection. */
   async close(): Promise<void> {
-    clearInterval(this.#heart);
-    this.#onLost = () => {};
-    const { child, kill } = this.#master;
-    child.ref();
-    child.stdin.end();
-    const late = setTimeout(kill, this.#lost ? 0 : closeMs);
-    await this.#ended;
-    clearTimeout(late);
-    for (const call of this.#calls) call.kill();
-    // A proxy may have left ssh's group.
-    await killProcesses({ mark: this.#request.mark });
+    this.#lost ??= new Error("The connection was closed");
+    await this.#end();
+    this.supervisor.fail(this.#lost);
   }
 
-  async #greet(): Promise<void> {
-    const { child } = this.#master;
-    child.stdout.setEncoding("utf8").on("data", (text: string) => this.#read(text));
-    await this.#answer("ready", "The host did not answer", openMs);
-    this.#heart = setInterval(() => child.stdin.write("beat\n"), beatMs);
-    this.#heart.unref();
-    // The connection alone does not keep Node alive.
-    this.#master.unref();
+  #end(): Promise<void> {
+    this.#heartbeat.stop();
+    this.#ended ??= endParts(this.#parts, closeMs);
+    return this.#ended;
   }
 
-  #read(text: string): void {
-    this.#text += text;
-    if (this.#greeting) {
-      this.#readAnswers();
-      return;
-    }
-    const [, said] = this.#text.split(`\u001Efenced-${this.nonce}:hello\n`);
-    if (said !== undefined && /^(?:ready|problem .*)\n/m.test(said)) this.#welcome(said);
-    else if (this.#text.length > longestGreeting) this.#lose(notAnswered("The host sent an unexpected answer", openMs));
-  }
-
-  #welcome(said: string): void {
-    try {
-      this.#greeting = readGreeting(said, this.#request.options.host);
-      this.#text = "";
-      this.#settle("ready");
-    } catch (error) {
-      this.#lose(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  #readAnswers(): void {
-    const lines = this.#text.split("\n");
-    this.#text = (lines.pop() ?? "").slice(-1000);
-    for (const line of lines) if (line.startsWith("done ")) this.#settle(line.slice("done ".length));
-  }
-
-  #settle(word: string): void {
-    for (const { resolve } of this.#answers.get(word) ?? []) resolve();
-    this.#answers.delete(word);
-  }
-
-  async #ask(words: string): Promise<void> {
-    if (!this.#lost) this.#master.child.stdin.write(`${words}\n`);
-    await this.#answer(words, "Processes on the host did not end", answerMs);
-  }
-
-  async #answer(word: string, problem: string, milliseconds: number): Promise<void> {
-    if (this.#lost) throw this.#lost;
-    const answered = new Promise<void>((resolve, reject) => {
-      this.#answers.set(word, [...(this.#answers.get(word) ?? []), { resolve, reject }]);
-    });
-    const late = setTimeout(() => this.#lose(notAnswered(problem, milliseconds)), milliseconds);
-    try {
-      await answered;
-    } finally {
-      clearTimeout(late);
-    }
-  }
-
-  #lose(error: Error): void {
-    if (this.#lost) return;
+  /** Fails the running blocks once everything that they started has ended. Never resolves if this side ended it. */
+  async #lose(cause: Error): Promise<Error> {
+    if (this.#lost) return new Promise(() => {});
+    const { child, said } = this.#parts.ssh;
+    const hasEnded = child.stdout.readableEnded;
+    const lost = supervisorLost(this.#host, hasEnded ? `it ended. ${said()}` : cause.message);
+    this.#lost = lost;
+    await this.#end();
+    // ssh may wait for its proxy until it is killed.
+    const broke = child.exitCode === broken || (child.exitCode === null && hasEnded);
+    const error = broke ? connectionError(`The connection to ${this.#host} broke`, this.#host, said()) : lost;
     this.#lost = error;
-    this.#onLost(error.message);
-    clearInterval(this.#heart);
-    this.#master.kill();
-    for (const waiting of this.#answers.values()) for (const { reject } of waiting) reject(error);
-    this.#answers.clear();
-    // Programs end on their own when their connection is gone, unless it is stuck.
-    setTimeout(() => {
-      for (const call of this.#calls) call.kill();
-    }, stuckMs).unref();
-  }
-
-  #whyEnded(): Error {
-    const { host } = this.#request.options;
-    const problem = this.#greeting ? `The connection to ${host} broke` : `The host ${host} cannot be reached`;
-    const noise = this.#greeting ? "" : this.#text;
-    return connectionError(problem, host, `${noise}\n${this.#master.said()}`);
-  }
-
-  #spawn(role: SshCall["role"], command: string): SshProcess {
-    const { options, directory, mark } = this.#request;
-    const log = path.join(directory, `log${(this.#processes += 1)}`);
-    return startSsh(options, { role, control: path.join(directory, "c"), log, command }, mark);
+    this.supervisor.fail(error);
+    return error;
   }
 }
 
-function notAnswered(problem: string, ms: number): BackendUnavailableError {
-  return new BackendUnavailableError(`${problem} within ${ms / 1000} s`, {
+/** What a connection consists of on this host. */
+interface LocalParts {
+  /** A variable of everything that the connection starts here. */
+  readonly mark: { readonly name: string; readonly value: string };
+  readonly leash: Leash;
+  readonly ssh: SshProcess;
+}
+
+async function endParts({ mark, leash, ssh }: LocalParts, limitMs: number): Promise<void> {
+  const { child, ended, kill } = ssh;
+  child.stdin.destroy();
+  // Otherwise, it would wait for a reader.
+  child.stdout.resume();
+  const late = setTimeout(kill, limitMs);
+  await ended;
+  clearTimeout(late);
+  // A proxy may have left ssh's group.
+  await killProcesses({ mark });
+  await leash.release();
+}
+
+interface OpenedSupervisor {
+  readonly place: RemotePlace;
+  readonly inventory: SupervisorInventory;
+  readonly supervisor: Supervisor;
+  /** Resolves to the reason when it can no longer be used. */
+  readonly lost: Promise<Error>;
+  /** Declares it unusable. */
+  readonly lose: (reason: unknown) => void;
+}
+
+async function openSupervisor(
+  ssh: SshProcess,
+  { host, greeting }: { readonly host: string; readonly greeting: string },
+  signal: AbortSignal,
+): Promise<OpenedSupervisor> {
+  const place = await greet(ssh, { host, greeting }, signal);
+  let lose: (reason: unknown) => void = () => {};
+  const lost = new Promise<Error>((resolve) => {
+    lose = (reason) => resolve(reason instanceof Error ? reason : new Error(String(reason)));
+  });
+  try {
+    const answer = connectSupervisor(ssh.child, { signal, onLost: lose });
+    ssh.child.stdout.resume();
+    const { inventory, supervisor } = await answer;
+    if (supervisor) return { place, inventory, supervisor, lost, lose };
+  } catch {
+    signal.throwIfAborted();
+  }
+  throw await notStarted(ssh, host);
+}
+
+/** Waits until the programs there have said where they run. */
+async function greet(
+  ssh: SshProcess,
+  { host, greeting }: { readonly host: string; readonly greeting: string },
+  signal: AbortSignal,
+): Promise<RemotePlace> {
+  const { child } = ssh;
+  child.on("error", (error) => child.stdout.destroy(noSsh(error)));
+  const late = setTimeout(() => child.stdout.destroy(notAnswered(host)), openMs);
+  const lineAfter = (start: string): Promise<string> => untilAborted(untilGreeting(child.stdout, start), signal);
+  let begun = false;
+  try {
+    await lineAfter(greeting);
+    begun = true;
+    return readPlace(await lineAfter(""), host);
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (!(cause instanceof NoGreeting)) throw cause;
+    if (begun) throw await notStarted(ssh, host);
+    await within(lastWordsMs, ssh.ended);
+    throw connectionError(`The host ${host} cannot be reached`, host, `${cause.message}\n${ssh.said()}`);
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** @throws BackendUnavailableError if the host cannot be used. */
+function readPlace(line: string, host: string): RemotePlace {
+  const [word, ...encoded] = line.split(" ");
+  const [first = "", workspace, python] = encoded.map((each) =>
+    pathOfLatin1(Buffer.from(each, "hex").toString("latin1")),
+  );
+  if (word === "place" && workspace !== undefined && python !== undefined) {
+    return { directory: first, workspace, python };
+  }
+  throw new BackendUnavailableError(`The host ${host} cannot run code: ${first}`, {
+    remedy: "Fix this on the host, set `workDir` to a writable directory, or use another host.",
+  });
+}
+
+/** The error for a host where the supervisor has not started. */
+async function notStarted({ child, ended, said }: SshProcess, host: string): Promise<BackendUnavailableError> {
+  await within(lastWordsMs, ended);
+  return child.exitCode === broken
+    ? connectionError(`The connection to ${host} broke`, host, said())
+    : cannotRun(host, said());
+}
+
+function notAnswered(host: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The host ${host} did not answer within ${openMs / 1000} s`, {
     remedy: "Check what keeps the host busy, and call again to reconnect.",
+  });
+}
+
+function supervisorLost(host: string, reason: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The supervisor on ${host} was lost: ${reason.trim()}`, {
+    remedy: "Call again to start a new one. If it happens again, check what kills programs of that account.",
   });
 }

@@ -28,10 +28,6 @@ const remedies: readonly (readonly [said: RegExp, remedy: (host: string) => stri
     /Bad configuration option|keyword .* extra arguments|Can't open user config|Bad configuration/,
     () => "Correct the ssh configuration or `options`.",
   ],
-  [
-    /Session open refused|no more sessions/,
-    () => "Raise MaxSessions and MaxStartups of the host's sshd, or run fewer blocks at once.",
-  ],
 ];
 
 /**
@@ -40,16 +36,33 @@ const remedies: readonly (readonly [said: RegExp, remedy: (host: string) => stri
  * @param said - what ssh wrote.
  */
 export function connectionError(problem: string, host: string, said: string): BackendUnavailableError {
+  const [, remedyFor, option] = remedies.find(([pattern]) => pattern.test(said)) ?? [];
+  return new BackendUnavailableError(`${problem}${reasonIn(said)}`, {
+    remedy: remedyFor?.(host) ?? `Check whether \`ssh ${host} true\` works, and call again to reconnect.`,
+    ...(option === undefined ? {} : { option }),
+  });
+}
+
+/**
+ * The error for a host on which the supervisor does not start.
+ *
+ * @param said - what the programs there wrote.
+ */
+export function cannotRun(host: string, said: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The host ${host} cannot run code${reasonIn(said)}`, {
+    remedy:
+      "It needs Python 3.8 or later: install `python3` there, or put the directory of one first in the PATH of `env`.",
+  });
+}
+
+/** The last lines that say something. */
+function reasonIn(said: string): string {
   const lines = said.split("\n").map((line) => line.trim());
   const telling = lines.filter(
     (line) => line !== "" && !/^@+$|^debug\d|^Warning: Permanently added|: Unsupported option "gssapi/i.test(line),
   );
-  const [, remedyFor, option] = remedies.find(([pattern]) => pattern.test(said)) ?? [];
   const reason = telling.slice(-4).join("; ").slice(-600);
-  return new BackendUnavailableError(`${problem}${reason === "" ? "" : `: ${reason}`}`, {
-    remedy: remedyFor?.(host) ?? `Check whether \`ssh ${host} true\` works, and call again to reconnect.`,
-    ...(option === undefined ? {} : { option }),
-  });
+  return reason === "" ? "" : `: ${reason}`;
 }
 
 /** The error for a machine without ssh. */

@@ -1,64 +1,55 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
-// oxlint-disable-next-line no-restricted-imports
-import { closeSync, openSync, readSync, rmSync, statSync } from "node:fs";
-import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { hostEnvironment } from "@fenced/executor-kit";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
-import { sshArguments, type SshCall } from "./ssh-arguments.ts";
+import { sshArguments } from "./ssh-arguments.ts";
 
 /** Milliseconds for which the outputs of a process that has ended may stay open. */
 const openOutputsMs = 1000;
+/** Maximum number of characters of messages to keep. */
+const longestMessages = 2000;
 
-/** A run of `ssh` that uses a connection. */
+/** A run of `ssh`. */
 export interface SshProcess {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** Messages of ssh itself so far. */
+  /** Resolves when it has ended, and its outputs with it. */
+  readonly ended: Promise<void>;
+  /** The last messages of ssh itself, and of the programs on the remote host. */
   readonly said: () => string;
   /** Kills it, including the programs that it connects through. */
   readonly kill: () => void;
-  /** Lets Node end while it runs. */
-  readonly unref: () => void;
 }
 
 /** Starts `ssh`, with `mark` in its environment and that of the programs that it starts. */
 export function startSsh(
   options: SshExecutorOptions,
-  call: SshCall,
+  command: string,
   mark: { readonly name: string; readonly value: string },
 ): SshProcess {
-  const child = spawn("ssh", sshArguments(options, call), {
+  const child = spawn("ssh", sshArguments(options, command), {
     // Keys pressed in this program's terminal, such as Ctrl+C, are not meant for the connection.
     detached: true,
     env: { ...environmentOfSsh(), [mark.name]: mark.value },
     stdio: ["pipe", "pipe", "pipe"],
   });
   child.stdin.on("error", () => {});
-  let errors = "";
-  if (call.role === "master") {
-    child.stderr.on("data", (bytes: Buffer) => {
-      errors = (errors + bytes.toString()).slice(-2000);
-    });
-  }
+  let said = "";
+  child.stderr.on("data", (bytes: Buffer) => {
+    said = (said + bytes.toString()).slice(-longestMessages);
+  });
   child.on("exit", () => {
     killGroup(child);
     closeOutputs(child);
   });
-  let last: string | undefined;
-  child.on("close", () => {
-    last = endOfFile(call.log);
-    rmSync(call.log, { force: true });
-  });
   return {
     child,
-    said: () => `${errors}\n${last ?? endOfFile(call.log)}`,
+    ended: new Promise((resolve) => {
+      child.once("close", () => resolve());
+    }),
+    said: () => said,
     kill: () => {
       // Once it has ended, another process may have its id.
       if (child.exitCode === null && child.signalCode === null) killGroup(child);
-    },
-    unref: () => {
-      child.unref();
-      for (const each of [child.stdin, child.stdout, child.stderr]) if (each instanceof Socket) each.unref();
     },
   };
 }
@@ -95,20 +86,4 @@ const neededBySsh = ["SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR", "KRB5C
 function environmentOfSsh(): Record<string, string> {
   const all = Object.entries(hostEnvironment(neededBySsh));
   return Object.fromEntries(all.filter(([name]) => !/^(?:LANG|LANGUAGE|LC_.*)$/.test(name)));
-}
-
-/** The remote side decides what ssh logs, and how much, so only the end is read. */
-function endOfFile(file: string): string {
-  const bytes = Buffer.alloc(4000);
-  try {
-    const start = Math.max(0, Number(statSync(file, { bigint: true }).size) - bytes.length);
-    const descriptor = openSync(file, "r");
-    try {
-      return bytes.toString("utf8", 0, readSync(descriptor, bytes, 0, bytes.length, start));
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch {
-    return "";
-  }
 }

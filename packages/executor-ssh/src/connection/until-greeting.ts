@@ -2,12 +2,17 @@ import type { Readable } from "node:stream";
 
 /** Bytes that a login shell may print before a program speaks. */
 const longestNoise = 262_144;
+/** Characters of them to report. */
+const longestReason = 1000;
+
+/** The stream ended, or has too much else before the greeting. The message is what arrived instead. */
+export class NoGreeting extends Error {}
 
 /**
  * Skips what a login shell prints, up to a line that begins with a greeting that only the started program knows.
  *
  * @returns the rest of that line. The stream is then paused, and continues after the line.
- * @throws Error if the stream ends first, or has too much before it.
+ * @throws NoGreeting, or the error that the stream was destroyed with.
  */
 export function untilGreeting(stream: Readable, greeting: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -15,9 +20,9 @@ export function untilGreeting(stream: Readable, greeting: string): Promise<strin
     const leave = (): void => {
       stream.pause().off("data", take).off("close", end).off("error", end);
     };
-    const end = (): void => {
+    const end = (reason?: unknown): void => {
       leave();
-      reject(new Error("it sent no greeting"));
+      reject(reason instanceof Error ? reason : new NoGreeting(seen.toString().slice(-longestReason)));
     };
     const take = (bytes: Buffer): void => {
       seen = Buffer.concat([seen, bytes]);
@@ -31,6 +36,6 @@ export function untilGreeting(stream: Readable, greeting: string): Promise<strin
       if (stop + 1 < seen.length) stream.unshift(seen.subarray(stop + 1));
       resolve(seen.toString("utf8", start + Buffer.byteLength(greeting), stop));
     };
-    stream.on("data", take).on("close", end).on("error", end);
+    stream.on("data", take).on("close", end).on("error", end).resume();
   });
 }
