@@ -12,19 +12,21 @@ export interface Fence extends CodeBlock {
 }
 
 /**
- * Returns the fenced code blocks of a Markdown text in order, wherever CommonMark recognizes a fence: with backticks or
- * tildes, at the margin, in lists, in quotes.
+ * Returns the fenced code blocks of a Markdown text in order: with three or more backticks or tildes, at the margin or
+ * indented, in lists and in quotes.
  *
  * The language is the first word of the info string as written (`python title="x"`, `{.python}`, `python{1,3}` and
  * `python:main.py` all give `python`), or an empty string if there is none. The code's lines are joined by `\n`,
  * without a final one; blank lines inside the fence are kept.
  *
- * A fence that never closes is not a block: the answer was cut off, and half a program should not run. Code that is
- * only indented is not a block either.
+ * A fence closes at a line with as many of its marks or more, and nothing else, that is indented at most three columns
+ * further. One that never closes is not a block: the answer was cut off, and half a program should not run. Code that
+ * is only indented is not a block either.
  *
- * It differs from CommonMark in two respects, because models write this. If no closing fence follows, three backticks at
- * the end of a line of code close the fence. And a fence directly below a tag, such as `<answer>` or `</think>`, is a fence
- * even without a blank line between them. A byte order mark at the beginning is ignored.
+ * It reads what models write, which is not all of CommonMark. If no closing fence follows, three backticks at the end
+ * of a line of code close the fence. A fence may be indented by four columns and more. HTML hides no fence: neither a
+ * tag directly above it, such as `<answer>` or `</think>`, nor a comment around it. The end of a list item ends no fence
+ * in it. A byte order mark at the beginning is ignored.
  *
  * Runs in linear time for any input.
  *
@@ -48,14 +50,10 @@ export function extractCodeBlocks(markdown: string): CodeBlock[] {
 export function findFences(markdown: string): Fence[] {
   checkOptions(markdownArgument, { markdown }, "findFences");
   return findRawFences(markdown).map(({ info, lines, closed }) => ({
-    language: languageOf(unescape(info)),
+    language: languageOf(info),
     code: lines.join("\n"),
     closed,
   }));
-}
-
-function unescape(info: string): string {
-  return info.replaceAll(/\\([!-/:-@[-`{-~])/g, "$1");
 }
 
 function languageOf(info: string): string {
