@@ -37,16 +37,19 @@ export class FunctionWithRequirements {
   readonly language: FunctionLanguage;
   /** The name under which it is imported. */
   readonly name: string;
-  /** The complete definition, dedented, with `\n` line endings and without blank lines around it. */
+  /**
+   * The complete definition, dedented, with `\n` line endings and without blank lines around it. Python source in which a
+   * line, such as one of a string, is left of the function stays indented, below `if True:`.
+   */
   readonly source: string;
   /**
-   * Its head on one line, without decorators: `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`,
-   * `async function add(a, b = 1)`.
+   * Its head without decorators: in Python as it was written, `def load_data(a: int = 1, *args) -> "pandas.DataFrame":`; in
+   * JavaScript on one line, `async function add(a, b = 1)`.
    */
   readonly signature: string;
   /**
-   * In Python the docstring, evaluated and dedented; in JavaScript the comment at the start of the body. `undefined` if
-   * it is missing or empty.
+   * In Python the docstring, dedented, if it is one string; in JavaScript the comment at the start of the body.
+   * `undefined` if it is missing or empty.
    */
   readonly docstring: string | undefined;
   /** What the function needs. Frozen. */
@@ -62,15 +65,14 @@ export class FunctionWithRequirements {
   }
 
   /**
-   * Creates a Python function from its source: exactly one definition, which may be async, decorated and surrounded by
-   * comments. The whole source may be indented, as in a template literal.
+   * Creates a Python function from its source: one definition, which may be async, decorated and surrounded by comments.
+   * The whole source may be indented, as in a template literal.
    *
-   * @param requirements - default: none. Python checks the function's body: executors report a mistake there as a
+   * @param requirements - default: none. Python checks the source: executors report a mistake in it as a
    * `FunctionSetupError` when they set up the functions.
    *
-   * @throws InvalidInputError if the source is not exactly one function, or a string, bracket or block in it is not
-   * closed (the message gives line, column and the line's text), or if the requirements are unknown or do not apply to
-   * Python.
+   * @throws InvalidInputError if the source contains no function, or the function's head has no end, or if the
+   * requirements are unknown or do not apply to Python.
    */
   static fromString(source: string, requirements: FunctionRequirements = {}): FunctionWithRequirements {
     checkOptions(sourceArgument, { source }, "FunctionWithRequirements.fromString");

@@ -198,7 +198,7 @@ describe("JSON", () => {
     ["a text", "text", "expected object"],
     ["another language", { language: "ruby", source: "" }, "language: "],
     ["no source", { language: "python" }, "source: "],
-    ["broken source", { language: "python", source: "def f(:" }, "line 1, column 6"],
+    ["broken source", { language: "python", source: "def f(:" }, "the head of f has no"],
     ["an unknown key", { language: "python", source: python, name: "load" }, '"name"'],
     [
       "packages that are not a list",

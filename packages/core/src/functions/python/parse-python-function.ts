@@ -2,106 +2,92 @@ import { InvalidInputError } from "../../errors/invalid-input-error.ts";
 import type { FunctionDefinition } from "../function-definition.ts";
 import { isPythonIdentifier } from "../names.ts";
 import { cleanDocstring } from "./clean-docstring.ts";
-import { dedentPython } from "./dedent-python.ts";
-import { type PythonLine, pythonLines } from "./python-lines.ts";
-import { PythonProblem } from "./python-problem.ts";
-import { PythonScanner } from "./python-scanner.ts";
-import { pythonSignature } from "./python-signature.ts";
-import { pythonStringValue } from "./python-string-value.ts";
-import type { PythonToken } from "./python-token.ts";
+
+/** Keeps a source as it is whose lines cannot all be dedented: one in a string is further left than the function. */
+const wrapper = "if True:\n";
+const functionStart = /^(?:async[ \t]+)?def[ \t]+([\p{XID_Start}_]\p{XID_Continue}*)/u;
+/** What may hide a bracket or a colon, and those themselves. */
+const headPart = /"""|'''|["'#([{}\]):]/g;
+const stringStart = /^(?:\s|#[^\n]*\n)*([rRuU]?)("""|'''|["'])/;
+const statementEnd = /[ \t]*(?:[;#\n]|$)/y;
+const escapes: ReadonlyMap<string, string> = new Map([
+  ["\n", ""],
+  ["n", "\n"],
+  ["t", "\t"],
+  ...["\\", "'", '"'].map((each) => [each, each] as const),
+]);
 
 /**
- * Parses one Python function's source: its name, head and docstring. Python reports mistakes in the body when the
- * functions are set up.
+ * Reads what code and models need to know of a Python function's source: its name, head and docstring. Python judges
+ * the source when the functions are set up.
  *
- * @throws InvalidInputError if it is not exactly one function definition, or a string, bracket or block in it is not
- * closed.
+ * @throws InvalidInputError if there is no function at the margin, or its head has no end.
  */
 export function parsePythonFunction(text: string): FunctionDefinition {
-  const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
-  try {
-    return parseLines(lines);
-  } catch (error) {
-    throw error instanceof PythonProblem ? invalidSource(lines, error) : error;
+  const source = dedent(text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n"));
+  const margin = source.startsWith(wrapper) ? marginOf(source.slice(wrapper.length)) : "";
+  const lines = source.split("\n");
+  const first = lines.findIndex((line) => line.startsWith(margin) && functionStart.test(line.slice(margin.length)));
+  const name = functionStart.exec(lines[first]?.slice(margin.length) ?? "")?.[1] ?? "";
+  if (!isPythonIdentifier(name)) throw invalidSource('no line at its margin begins with "def" and a name');
+  const rest = lines.slice(first).join("\n").slice(margin.length);
+  const end = headEnd(rest);
+  if (end === undefined) throw invalidSource(`the head of ${name} has no ":" at its end`);
+  return { name, source, signature: rest.slice(0, end), docstring: docstringOf(rest.slice(end)) };
+}
+
+function invalidSource(problem: string): InvalidInputError {
+  return new InvalidInputError(`This is not the source of a Python function: ${problem}`, {
+    remedy: "Pass one complete function definition; what it imports goes into globalImports.",
+  });
+}
+
+/** Removes blank lines around a source, and the indentation of its first line from all lines. */
+function dedent(text: string): string {
+  const trimmed = text.replace(/^(?:[ \t\f]*\n)+/, "").trimEnd();
+  const margin = marginOf(trimmed);
+  const lines = trimmed.split("\n");
+  if (margin === "") return trimmed;
+  if (!lines.every((line) => line.startsWith(margin) || line.trim() === "")) return wrapper + trimmed;
+  return lines.map((line) => line.slice(margin.length)).join("\n");
+}
+
+/** The indentation of the first line that is more than a comment. */
+function marginOf(text: string): string {
+  return /^([ \t]*)[^\s#]/m.exec(text)?.[1] ?? "";
+}
+
+/** The offset after the colon that ends the head. */
+function headEnd(source: string): number | undefined {
+  let depth = 0;
+  headPart.lastIndex = 0;
+  for (let found = headPart.exec(source); found; found = headPart.exec(source)) {
+    const [part] = found;
+    if (part === ":" && depth === 0) return headPart.lastIndex;
+    if ("([{".includes(part)) depth += 1;
+    else if (")]}".includes(part)) depth -= 1;
+    else if (part !== ":") headPart.lastIndex = endOf(part === "#" ? "\n" : part, source, headPart.lastIndex);
   }
+  return undefined;
 }
 
-function parseLines(text: string): FunctionDefinition {
-  const { source, originalOffset } = dedentPython(text, new PythonScanner(text).scan());
-  try {
-    const lines = pythonLines(source, new PythonScanner(source).scan());
-    return definitionOf(source, lines, oneFunction(lines));
-  } catch (error) {
-    throw error instanceof PythonProblem ? new PythonProblem(originalOffset(error.offset), error.message) : error;
-  }
+/** The offset after the mark that ends a string or a comment; the text's length if there is none. */
+function endOf(mark: string, text: string, from: number): number {
+  const marks = new RegExp(String.raw`\\[^]|${mark}`, "g");
+  marks.lastIndex = from;
+  for (let found = marks.exec(text); found; found = marks.exec(text)) if (found[0] === mark) return marks.lastIndex;
+  return text.length;
 }
 
-function invalidSource(text: string, { offset, message }: PythonProblem): InvalidInputError {
-  const before = text.slice(0, offset).split("\n");
-  const [line, column] = [before.length, (before.at(-1) ?? "").length + 1];
-  const content = text.split("\n")[line - 1]?.trim().slice(0, 120) ?? "";
-  return new InvalidInputError(
-    `This is not the source of a Python function: ${message}, at line ${line}, column ${column}: ${JSON.stringify(content)}`,
-    { remedy: "Pass exactly one complete function definition; what it imports goes into globalImports." },
-  );
-}
-
-/**
- * Expects decorators, then one `def` or `async def`, and nothing else at the margin. Returns the index of the line with
- * the `def`.
- */
-function oneFunction(lines: readonly PythonLine[]): number {
-  let found = -1;
-  for (const [index, { tokens, level }] of lines.entries()) {
-    const [first, second] = tokens;
-    if (level > 0 || (first.text === "@" && found === -1)) continue;
-    const isFunction = first.text === "def" || (first.text === "async" && second?.text === "def");
-    if (found !== -1 || !isFunction) throw new PythonProblem(first.from, reasonAgainst(first.text, isFunction));
-    found = index;
-  }
-  if (found === -1) throw new PythonProblem(0, "there is no function");
-  return found;
-}
-
-function reasonAgainst(keyword: string, isFunction: boolean): string {
-  if (keyword === "import" || keyword === "from") return "there is an import outside of the function";
-  if (keyword === "class") return "there is a class outside of the function";
-  return isFunction ? "there is a second function" : "there is a statement outside of the function";
-}
-
-function definitionOf(source: string, lines: readonly PythonLine[], index: number): FunctionDefinition {
-  const tokens = lines[index]?.tokens ?? [];
-  const [name, opening] = tokens.slice(tokens[0]?.text === "async" ? 2 : 1);
-  const head = tokens.slice(0, headLength(tokens));
-  const body = tokens.length > head.length ? tokens.slice(head.length) : (lines[index + 1]?.tokens ?? []);
-  if (name === undefined || !isPythonIdentifier(name.text)) {
-    throw new PythonProblem(name?.from ?? source.length, "the function has no name");
-  }
-  if (opening?.text !== "(" && opening?.text !== "[") {
-    throw new PythonProblem(opening?.from ?? source.length, "the function has no parameter list in parentheses");
-  }
-  return { name: name.text, source, signature: pythonSignature(head), docstring: docstringOf(body) };
-}
-
-/** The number of tokens up to the colon before the body: the first colon that does not belong to a lambda. */
-function headLength(tokens: readonly PythonToken[]): number {
-  let lambdas = 0;
-  for (const [index, { text, depth }] of tokens.entries()) {
-    if (depth > 0) continue;
-    if (text === "lambda") lambdas += 1;
-    if (text === ":" && lambdas === 0) return index + 1;
-    if (text === ":") lambdas -= 1;
-  }
-  throw new PythonProblem(tokens.at(-1)?.to ?? 0, 'there is no ":" at the end of the signature');
-}
-
-/** The first statement, if it is only a string; parentheses around it do not matter. */
-function docstringOf(body: readonly PythonToken[]): string | undefined {
-  const end = body.findIndex(({ text, depth }) => text === ";" && depth === 0);
-  let statement = end === -1 ? body : body.slice(0, end);
-  while (statement[0]?.text === "(" && statement.at(-1)?.text === ")") statement = statement.slice(1, -1);
-  if (statement.some(({ kind }) => kind !== "string")) return undefined;
-  const values = statement.map(pythonStringValue);
-  if (values.includes(undefined)) return undefined;
-  return cleanDocstring(values.join("")) || undefined;
+/** The first statement, if it is only a string; parts of one that are joined are not read. */
+function docstringOf(body: string): string | undefined {
+  const [start, prefix = "", mark] = stringStart.exec(body) ?? [""];
+  if (mark === undefined) return undefined;
+  const end = endOf(mark, body, start.length);
+  statementEnd.lastIndex = end;
+  if (!statementEnd.test(body)) return undefined;
+  const content = body.slice(start.length, end - mark.length);
+  if (/r/i.test(prefix)) return cleanDocstring(content) || undefined;
+  const text = content.replaceAll(/\\([^])/g, (whole, escaped: string) => escapes.get(escaped) ?? whole);
+  return cleanDocstring(text) || undefined;
 }
