@@ -5,7 +5,8 @@ import { defaultClientConditions, defaultServerConditions } from "vite";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { BackendReporter } from "./test-support/backend-reporter.ts";
-import { detectBackends, requiredBackends } from "./test-support/backends.ts";
+import { type BackendName, detectBackends, requiredBackends } from "./test-support/backends.ts";
+import { folderOfNodeAlone } from "./test-support/node-alone.mjs";
 import { pathWithoutShims } from "./test-support/path-without-shims.ts";
 
 const root = import.meta.dirname;
@@ -22,6 +23,11 @@ process.env.PATH = globalThis.fencedPath ??= [
   join(root, "node_modules", ".bin"),
   pathWithoutShims(process.env.PATH ?? ""),
 ].join(delimiter);
+// Links rather than copies, in a place that is removed with the dependencies.
+const pathOfNodeAlone = [
+  join(root, "node_modules", ".bin"),
+  folderOfNodeAlone(join(root, "node_modules/.cache/fenced-test"), process.env.PATH),
+].join(delimiter);
 const backends = await (globalThis.fencedBackends ??= detectBackends(process.env.FENCED_BACKENDS));
 
 // Dependencies are loaded by Node, which does not know this condition: what it leads to need not be what Node can load.
@@ -32,8 +38,18 @@ const folders = ["packages", "apps"].flatMap((parent) =>
 );
 folders.push({ name: "test-support", root: join(root, "test-support") });
 
-/** Projects whose test files each start a server or cluster of their own in a shared module, and stop it at the end of the file. */
-const isolated = new Set(["executor-kubernetes", "executor-ssh"]);
+/**
+ * Projects whose test files each use a server or cluster of their own in a shared module, and stop it at the end of the file, with the
+ * backend for that. Without it they need no processes of their own, which take most of the time.
+ */
+const isolated = new Map<string, BackendName>([
+  ["executor-kubernetes", "kubernetes"],
+  ["executor-ssh", "ssh"],
+]);
+function isIsolated(name: string): boolean {
+  const backend = isolated.get(name);
+  return backend !== undefined && backends[backend].available;
+}
 
 // Both majors of the AI SDK that the packages allow are tested: the newer one under another name.
 const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfiguration => ({
@@ -73,21 +89,23 @@ export default defineConfig({
   oxc: { target: "es2023" },
   test: {
     pool: "forks",
-    // Test files do not affect each other, apart from those of `isolated` projects: they share processes and load their imports once.
+    // Test files do not affect each other, apart from those of isolated projects: they share processes and load their imports once.
     isolate: false,
     // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. A task of
     // turbo runs beside others, so that it needs no more than two.
     maxWorkers: process.env.TURBO_HASH === undefined ? Math.max(3, Math.min(4, availableParallelism())) : 2,
     // Of cases that wait: each has a container or a kernel of its own to start, and all workers do that at once.
     maxConcurrency: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // They only end what hangs: what takes a few seconds takes more than a minute on a machine that has other things to do.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     teardownTimeout: 10_000,
     passWithNoTests: true,
-    // In CI dozens of tasks load the same sources.
-    experimental: { fsModuleCache: process.env.CI !== undefined },
+    // Dozens of tasks load the same sources.
+    experimental: { fsModuleCache: process.env.CI !== undefined || process.env.TURBO_HASH !== undefined },
     sequence: { sequencer: LongestFirst },
-    provide: { backends },
+    provide: { backends, pathOfNodeAlone },
+    setupFiles: [join(root, "test-support/only-what-it-names.ts")],
     reporters: ["default", new BackendReporter(backends, required), ...(report === undefined ? [] : ["json"])],
     ...(report === undefined ? {} : { outputFile: { json: report } }),
     projects: folders
@@ -95,7 +113,7 @@ export default defineConfig({
       .map((folder): TestProjectConfiguration => ({
         extends: true,
         root: folder.root,
-        test: { name: folder.name, include: ["test/**/*.test.ts"], isolate: isolated.has(folder.name) },
+        test: { name: folder.name, include: ["test/**/*.test.ts"], isolate: isIsolated(folder.name) },
       }))
       .concat(onVersion7),
   },

@@ -40,6 +40,7 @@ export type BackendName =
   | "irkernel"
   | "ssh"
   | "openssl"
+  | "curl"
   | "bubblewrap"
   | "chromium"
   | "root";
@@ -149,6 +150,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   openssl: {
     version: () => firstVersion("openssl", ["version"]),
     remedy: "as root on Debian: apt-get install openssl (makes certificates for tests over TLS)",
+  },
+  curl: {
+    version: () => firstVersion("curl", ["--version"]),
+    remedy: "install curl (Debian: apt-get install curl)",
   },
   bubblewrap: {
     version: async () => {

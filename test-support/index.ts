@@ -13,6 +13,8 @@ export {
 declare module "vitest" {
   interface ProvidedContext {
     backends: Backends;
+    /** The `PATH` of a machine with Node alone. */
+    pathOfNodeAlone: string;
   }
   interface TaskMeta {
     /** The backends that the test needs, for the reporter's counts. */
@@ -24,6 +26,9 @@ declare module "vitest" {
 export function backend(name: BackendName): BackendStatus {
   return inject("backends")[name];
 }
+
+/** `npm test` must not take longer than a newcomer waits. */
+const isQuick = process.env.FENCED_SUITE === "quick";
 
 /** Groups of the conformance suite that the version of Node can affect: they start, read and end processes. */
 const processGroups = [
@@ -47,10 +52,11 @@ export function everyCase(): Suite {
 
 /**
  * How to run the conformance suite on the main executor of any other place: all cases that the place can fail. Completely when
- * `FENCED_SUITE` is `full`, as in `.ci/full`.
+ * `FENCED_SUITE` is `full`, as in `.ci/full`; one or two cases of each group when it is `quick`, as in `npm test`.
  */
 export function place(): Suite {
-  return process.env.FENCED_SUITE === "full" ? { concurrent: true } : { ...everyCase(), cases: "place" };
+  if (process.env.FENCED_SUITE === "full") return { concurrent: true };
+  return { ...everyCase(), cases: isQuick ? "smoke" : "place" };
 }
 
 /**
@@ -61,7 +67,7 @@ export function place(): Suite {
 export function variant(...groups: readonly string[]): Suite {
   if (process.env.FENCED_SUITE === "full") return { concurrent: true };
   const about = groups.filter((name) => process.env.FENCED_SUITE !== "processes" || processGroups.includes(name));
-  return { concurrent: true, groups: about, cases: "place" };
+  return { concurrent: true, groups: about, cases: isQuick ? "smoke" : "place" };
 }
 
 /**
@@ -85,6 +91,9 @@ interface Suite {
  * as in `.ci/full`.
  */
 export const nightly: { readonly skip?: true } = process.env.FENCED_SUITE === "full" ? {} : { skip: true };
+
+/** Options for `describe` and `it`: skips tests that take long on a machine with Node alone, in `npm test`, which leaves them to CI. */
+export const slow: { readonly skip?: true } = isQuick ? { skip: true } : {};
 
 /** Options for `describe` and `it`: skips the tests if a backend is missing, and informs the reporter. */
 export function needs(...names: BackendName[]): { skip?: true; meta: { backends: BackendName[] } } {

@@ -34,7 +34,8 @@ const ofPackages = ["test", "test:conformance"];
 const others = ["test:node-24", "@fenced/examples#examples", "@fenced/executor-kubernetes#test", "@fenced/demo#demo"];
 // They need shellcheck.
 others.push("programs", "lint:shell");
-if (full) others.push("installs", "test:node-22", "test:node-alone", "check:new-executor");
+others.push("node-alone");
+if (full) others.push("installs", "test:node-22", "check:new-executor");
 
 /** Packages whose tests mostly start and end something that takes long, so that a job of the workflow has one of them. */
 const slow = ["executor-aca", "executor-docker", "executor-jupyter", "executor-local", "executor-ssh", "executor-wasm"];

@@ -27,7 +27,7 @@ function nodeFetches(): boolean {
 
 /** Clients, each with the backends that it needs and what it is started with. */
 const programs: Record<string, readonly [readonly BackendName[], string, ...string[]]> = {
-  curl: [[], "curl", "-sS", "-m", "10"],
+  curl: [["curl"], "curl", "-sS", "-m", "10"],
   urllib: [
     ["python3"],
     "python3",
@@ -44,7 +44,6 @@ const programs: Record<string, readonly [readonly BackendName[], string, ...stri
 };
 
 const missing = new Set([
-  ...(has("curl", "--version") ? [] : ["curl"]),
   ...(has("python3", "-c", "import requests") ? [] : ["requests"]),
   ...(nodeFetches() ? [] : ["fetch"]),
 ]);

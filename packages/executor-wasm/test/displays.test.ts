@@ -9,7 +9,7 @@ import { PackagePlace } from "./fixtures/package-place.ts";
 import { wheel } from "./fixtures/wheel.ts";
 
 const place = new PackagePlace();
-const minutes = { timeout: 120_000 };
+const minutes = { timeout: 240_000 };
 const python = (code: string) => [{ language: "python", code }];
 
 describe("values of Python blocks", minutes, () => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
 import path from "node:path";
 import type { CodeExecutor, CodeResult, ExecuteOptions } from "@fenced/core";
+import { slow } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WasmCodeExecutor } from "../src/index.ts";
 import { interpreterProcesses, killInterpreter } from "./kill-interpreter.ts";
@@ -10,11 +11,11 @@ const mebibyte = 1_048_576;
 const attack = (name: string): string =>
   readFileSync(path.join(import.meta.dirname, "fixtures/attacks", `${name}.py`), "utf8");
 
-describe("hostile code", () => {
+describe("hostile code", { timeout: 240_000 }, () => {
   let executor: CodeExecutor;
 
   beforeAll(() => {
-    executor = new WasmCodeExecutor({ memoryBytes: 128 * mebibyte, timeoutMs: 60_000 });
+    executor = new WasmCodeExecutor({ memoryBytes: 128 * mebibyte, timeoutMs: 200_000 });
   });
   afterAll(() => executor.stop());
 
@@ -142,8 +143,8 @@ with open("/tmp/bomb", "wb") as file:
     },
   );
 
-  it("gets ENOSPC when its files reach the limit", async () => {
-    await using small = new WasmCodeExecutor({ storageBytes: 4 * mebibyte });
+  it("gets ENOSPC when its files reach the limit", slow, async () => {
+    await using small = new WasmCodeExecutor({ storageBytes: 4 * mebibyte, timeoutMs: 200_000 });
     const code = `
 try:
     for number in range(10): open("f%d" % number, "wb").write(b"x" * 1_000_000)
@@ -161,8 +162,8 @@ except OSError as error: print(made < 10_000, error.strerror)`;
     expect([exitCode, stdout]).toEqual([0, "51 No space left on device\nTrue No space left on device\n"]);
   });
 
-  it("loses no storage by renames that fail", async () => {
-    await using small = new WasmCodeExecutor({ storageBytes: mebibyte });
+  it("loses no storage by renames that fail", slow, async () => {
+    await using small = new WasmCodeExecutor({ storageBytes: mebibyte, timeoutMs: 200_000 });
     const code = `
 import os
 target = "t" * 255
@@ -178,7 +179,7 @@ print(failed)`;
     expect(output).toBe("4200\n");
   });
 
-  it("cannot give files an invalid time, and lists a large directory completely", async () => {
+  it("cannot give files an invalid time, and lists a large directory completely", slow, async () => {
     const code = `
 import os
 open("late", "w").close()

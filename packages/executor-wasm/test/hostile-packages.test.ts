@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import fs from "node:fs";
 import path from "node:path";
-import { nightly } from "@fenced/test-support";
+import { nightly, slow } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { PackagePlace } from "./fixtures/package-place.ts";
 import { PackageServer } from "./fixtures/package-server.ts";
@@ -10,7 +10,7 @@ import type { ZipEntry } from "./fixtures/zip.ts";
 
 const place = new PackagePlace();
 const { wheels } = place;
-const minutes = { timeout: 120_000 };
+const minutes = { timeout: 240_000, ...slow };
 
 describe("hostile wheels", minutes, () => {
   it.each<[what: string, entry: ZipEntry, reason: RegExp]>([

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough, Duplex } from "node:stream";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
-import { nightly } from "@fenced/test-support";
+import { nightly, slow } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FileRequests } from "../src/files/file-requests.ts";
 import { Tree } from "../src/files/tree.ts";
@@ -14,7 +14,7 @@ import { FrameChannel, ProtocolError, unpack } from "../src/interpreter/frames.t
 
 const block = { language: "python", code: "print(6 * 7)" };
 
-describe("the snapshot", () => {
+describe("the snapshot", slow, () => {
   let cacheDirectory = "";
   beforeEach(() => {
     cacheDirectory = path.join(fs.mkdtempSync(path.join(tmpdir(), "fenced-wasm-test-")), "cache");
@@ -28,7 +28,7 @@ describe("the snapshot", () => {
 
   it(
     "is readable only by its owner, and does not keep the interpreter from starting if it is damaged",
-    { timeout: 180_000 },
+    { timeout: 240_000 },
     async () => {
       expect(await run()).toBe("42\n");
       const [name = ""] = fs.readdirSync(cacheDirectory);
@@ -44,7 +44,7 @@ describe("the snapshot", () => {
     },
   );
 
-  it("replaces the oldest ones of other versions", { timeout: 120_000, ...nightly }, async () => {
+  it("replaces the oldest ones of other versions", { timeout: 240_000, ...nightly }, async () => {
     fs.mkdirSync(cacheDirectory, { mode: 0o700 });
     for (let age = 1; age <= 9; age += 1) {
       const file = path.join(cacheDirectory, `python-${age}.snapshot`);
@@ -56,7 +56,7 @@ describe("the snapshot", () => {
     expect(kept.toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7].map((age) => `python-${age}.snapshot`));
   });
 
-  it("is neither read from nor written to a directory that others may write to", { timeout: 120_000 }, async () => {
+  it("is neither read from nor written to a directory that others may write to", { timeout: 240_000 }, async () => {
     fs.mkdirSync(cacheDirectory);
     fs.chmodSync(cacheDirectory, 0o777);
     expect(await run()).toBe("42\n");
@@ -66,7 +66,7 @@ describe("the snapshot", () => {
 
 it.runIf(process.platform === "linux")(
   "the interpreter dies when its host program is killed",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     const program = path.join(import.meta.dirname, "fixtures/endless.ts");
     const host = spawn(process.execPath, ["--conditions=@fenced/source", "--import", "tsx", program], {

@@ -10,7 +10,7 @@ const works = (await chooseOsSandbox("auto")).used;
 const print = { language: "javascript", code: "console.log(6 * 7)" };
 
 describe.runIf(works)("an OS sandbox", () => {
-  it("leaves nothing behind when a start is aborted, at any moment", { timeout: 120_000 }, async () => {
+  it("leaves nothing behind when a start is aborted, at any moment", { timeout: 240_000 }, async () => {
     for (let milliseconds = 0; milliseconds < 60; milliseconds += 6) {
       const executor = new WasmCodeExecutor({ languages: ["javascript"], osSandbox: true });
       await expect(executor.start({ signal: AbortSignal.timeout(milliseconds) })).rejects.toThrow(/abort|timeout/i);
@@ -22,7 +22,7 @@ describe.runIf(works)("an OS sandbox", () => {
     }
   });
 
-  it("contains the interpreters, and the executor says so", { timeout: 120_000 }, async () => {
+  it("contains the interpreters, and the executor says so", { timeout: 240_000 }, async () => {
     await using executor = new WasmCodeExecutor({ languages: ["javascript"] });
     expect(executor.osSandbox).toBeUndefined();
     expect((await executor.executeCodeBlocks([print])).output).toBe("42\n");
@@ -43,7 +43,7 @@ describe.runIf(works)("an OS sandbox", () => {
     for (const name of foreign) expect(seen).not.toContain(name);
   });
 
-  it("contains Python, too, and ends with the executor", { timeout: 120_000 }, async () => {
+  it("contains Python, too, and ends with the executor", { timeout: 240_000 }, async () => {
     const executor = new WasmCodeExecutor({ languages: ["python"], osSandbox: true });
     const block = { language: "python", code: "print(6 * 7)" };
     expect((await executor.executeCodeBlocks([block])).output).toBe("42\n");
@@ -56,7 +56,7 @@ describe.runIf(works)("an OS sandbox", () => {
   });
 });
 
-it("an OS sandbox is not used if `osSandbox` is false", { timeout: 120_000 }, async () => {
+it("an OS sandbox is not used if `osSandbox` is false", { timeout: 240_000 }, async () => {
   await using executor = new WasmCodeExecutor({ languages: ["javascript"], osSandbox: false });
   expect((await executor.executeCodeBlocks([print])).output).toBe("42\n");
   expect(executor.osSandbox).toEqual({ used: false, reason: "The option osSandbox is false." });

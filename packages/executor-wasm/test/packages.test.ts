@@ -1,6 +1,6 @@
 import fs from "node:fs";
 import path from "node:path";
-import { nightly } from "@fenced/test-support";
+import { nightly, slow } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { WasmCodeExecutor } from "../src/index.ts";
 import { dynamicLibrary } from "./fixtures/dynamic-library.ts";
@@ -10,7 +10,7 @@ import { wheel } from "./fixtures/wheel.ts";
 
 const place = new PackagePlace();
 const { wheels } = place;
-const minutes = { timeout: 120_000 };
+const minutes = { timeout: 240_000, ...slow };
 
 describe("packages from a folder", minutes, () => {
   it("are available to the first block, with their dependencies, in the newest versions that fit", async () => {

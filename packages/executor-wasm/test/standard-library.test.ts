@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { WasmCodeExecutor } from "../src/index.ts";
 
-const minutes = { timeout: 120_000 };
+const minutes = { timeout: 240_000 };
 const python = (code: string) => [{ language: "python", code }];
 
 describe("the standard library of Python", minutes, () => {

@@ -48,7 +48,9 @@ describe.skipIf(process.platform === "win32")("runChild", () => {
 
   it("ends with exit code 137 when the signal aborts, and kills what left its process group", async () => {
     const controller = new AbortController();
-    const script = "setsid sh -c 'echo $$; exec sleep 300' & exec sleep 300";
+    const detach = `const { spawn } = require("node:child_process");
+      console.log(spawn("sleep", ["300"], { detached: true, stdio: "ignore" }).pid);`;
+    const script = `node -e '${detach}' & exec sleep 300`;
     const { text, outcome } = await run(script, { signal: controller.signal }, () => controller.abort());
     expect(outcome.exitCode).toBe(137);
     expect(text).toMatch(/^stdout:\d+\n$/);
