@@ -1,18 +1,18 @@
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { programArguments } from "@fenced/test-support/program-arguments";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { importPackage } from "../../src/components/import-package.ts";
 import { packageOf, resolvePackage } from "../../src/components/resolve-package.ts";
 import { ComponentError } from "../../src/index.ts";
 
 const run = promisify(execFile);
-const core = new URL("../../src/index.ts", import.meta.url).href;
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+const words = programArguments(new URL("../../src/index.ts", import.meta.url));
+const [flags, core] = [words.slice(0, -1), words.slice(-1).map((file) => pathToFileURL(file).href)[0]];
 const component = "export class Made { static fromConfig(config) { return { from: import.meta.url, ...config }; } }\n";
 let root: string;
 
@@ -42,7 +42,7 @@ async function loadInProgram(
     const loading = loadComponent(${JSON.stringify(model)}, ${JSON.stringify({ allow })});
     console.log(await loading.then((made) => JSON.stringify(made), (error) => error.code + " " + error.message));\n`,
   );
-  const { stdout } = await run(process.execPath, ["--import", tsx, join(root, main)], { cwd: join(root, cwd), env });
+  const { stdout } = await run(process.execPath, [...flags, join(root, main)], { cwd: join(root, cwd), env });
   return stdout.trim();
 }
 
