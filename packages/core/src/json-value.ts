@@ -13,18 +13,26 @@ export const maxJsonDepth = 500;
  * True if a value is JSON and nested no deeper than `maxDepth`. Never overflows the stack, however deep the value is.
  */
 export function isJsonValue(value: unknown, maxDepth: number = maxJsonDepth): value is JsonValue {
+  if (isScalar(value)) return true;
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }];
   // Visit shared and circular values again only where they are nested deeper.
   const seen = new Map<object, number>();
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value: part, depth } = next;
-    if (isScalar(part)) continue;
     if (depth >= maxDepth || !(Array.isArray(part) || isPlainObject(part))) return false;
     if ((seen.get(part) ?? -1) >= depth) continue;
     seen.set(part, depth);
-    for (const inner of Object.values(part)) left.push({ value: inner, depth: depth + 1 });
+    for (const inner of Array.isArray(part) ? part : valuesOf(part)) {
+      // Most values are scalars, and entering each of them takes much longer than looking at it.
+      if (!isScalar(inner)) left.push({ value: inner, depth: depth + 1 });
+    }
   }
   return true;
+}
+
+/** `Object.values` takes twice as long for an object with thousands of keys. */
+function valuesOf(part: object): unknown[] {
+  return Object.keys(part).map((key): unknown => Reflect.get(part, key));
 }
 
 function isScalar(value: unknown): value is string | number | boolean | null {

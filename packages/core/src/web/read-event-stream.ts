@@ -84,7 +84,7 @@ function isConnectionError(error: unknown): boolean {
 
 function itemOf(data: string): unknown {
   try {
-    return fromJson(parseJson(data, { maxValues: maxEventValues, maxDepth: Infinity }));
+    return fromJson(parseJson(data, { maxValues: maxEventValues, maxNames: maxEventValues, maxDepth: Infinity }));
   } catch (cause) {
     if (FencedError.isInstance(cause)) throw cause;
     if (cause instanceof JsonLimitError) throw unreadable(`an event with ${cause.message}`, cause);

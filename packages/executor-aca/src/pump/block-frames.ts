@@ -1,6 +1,6 @@
-import { parseJson } from "@fenced/core";
+import { ByteQueue, parseJson } from "@fenced/core";
 import type { BlockEvent } from "@fenced/executor-kit";
-import { type DisplayMessage, readDisplayMessage } from "@fenced/executor-kit/displays";
+import { type DisplayMessage, longestDisplay, readDisplayMessage } from "@fenced/executor-kit/displays";
 import { type FrameConsumer, frameType } from "@fenced/executor-kit/supervisor";
 import * as z from "zod";
 
@@ -10,9 +10,6 @@ export interface BlockEnd {
 }
 
 const blockEnd: z.ZodType<BlockEnd> = z.object({ exit: z.int().min(0).max(255) });
-
-/** Maximum bytes of one display; the pump sends less. */
-const longestDisplay = 32 * 1024 * 1024;
 
 /** A piece of a block's output, or something that it displays. */
 export type Printed =
@@ -26,7 +23,7 @@ export class BlockFrames implements FrameConsumer {
   end: BlockEnd | undefined;
   #startsLine = true;
   readonly #printed: Printed[] = [];
-  #display: Buffer[] = [];
+  readonly #display = new ByteQueue();
 
   constructor(number: number) {
     this.number = number;
@@ -45,13 +42,10 @@ export class BlockFrames implements FrameConsumer {
       this.end = blockEnd.parse(parseJson(payload));
       return;
     }
-    this.#display.push(payload.subarray(1));
-    const length = this.#display.reduce((sum, piece) => sum + piece.length, 0);
-    if (length > longestDisplay) throw new Error("a display is longer than the pump allows");
+    this.#display.add(payload.subarray(1));
+    if (this.#display.length > longestDisplay) throw new Error("a display is longer than the pump allows");
     if (payload[0] !== 1) return;
-    const display = Buffer.concat(this.#display);
-    this.#display = [];
-    this.#printed.push({ message: readDisplayMessage(display), startsLine: this.#startsLine });
+    this.#printed.push({ message: readDisplayMessage(this.#display.take()), startsLine: this.#startsLine });
     this.#startsLine = true;
   }
 

@@ -1,13 +1,17 @@
 import { JsonLimitError } from "@fenced/core";
 import { errorCode } from "@fenced/executor-kit";
+import { longestDisplay } from "@fenced/executor-kit/displays";
 import { supportedKernelWebSocketProtocols, type IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { serialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { WebSocket, type ClientOptions } from "ws";
 import type { ServerAddress } from "../servers/server-settings.ts";
 import { decodeMessage } from "./wire-message.ts";
 
-/** The longest message, in bytes. The server itself sets no limit, and this process would hold all of it. */
-const longestMessage = 128 * 1024 * 1024;
+/**
+ * The longest message, in bytes: a display, and room for its headers. The server itself sets no limit, and this process
+ * would hold and parse all of it at once.
+ */
+const longestMessage = longestDisplay + 1_048_576;
 
 /** Events of a `KernelSocket`. */
 export interface SocketEvents {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { JsonLimitError, measureJson, parseJson } from "@fenced/core";
+import { displayLimits } from "@fenced/executor-kit/displays";
 import { type IMessage, supportedKernelWebSocketProtocols } from "@jupyterlab/services/lib/kernel/messages.js";
 import { deserialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { field, textField } from "../fields.ts";
@@ -55,7 +56,7 @@ const mostHeaderValues = 10_000;
  */
 export function decodeMessage(data: Buffer | ArrayBuffer, isBinary: boolean, protocol: string): IMessage | undefined {
   try {
-    const message = isBinary ? decodeBinary(arrayBufferOf(data), protocol) : parseJson(textOf(data));
+    const message = isBinary ? decodeBinary(arrayBufferOf(data), protocol) : parseJson(textOf(data), displayLimits);
     return isMessage(message) ? message : undefined;
   } catch (error) {
     if (error instanceof JsonLimitError) throw error;
@@ -67,8 +68,12 @@ export function decodeMessage(data: Buffer | ArrayBuffer, isBinary: boolean, pro
 function decodeBinary(data: ArrayBuffer, protocol: string): unknown {
   if (protocol === partsProtocol) return decodeParts(data);
   const view = new DataView(data);
-  if (view.getUint32(0) > mostBuffers) throw new JsonLimitError(`a message of more than ${mostBuffers} buffers`);
-  measureJson(new TextDecoder().decode(data.slice(view.getUint32(4), view.getUint32(8))));
+  const count = view.getUint32(0);
+  if (count > mostBuffers) throw new JsonLimitError(`a message of more than ${mostBuffers} buffers`);
+  const offsets = Array.from({ length: count }, (_, index) => view.getUint32(4 * (index + 1)));
+  const [start = 0] = offsets;
+  if (count === 0 || start < 4 * (count + 1) || !areInOrder(offsets, data)) return undefined;
+  measureJson(new TextDecoder().decode(data.slice(start, offsets[1])), displayLimits);
   return deserialize(data, protocol);
 }
 
@@ -78,8 +83,7 @@ function decodeParts(data: ArrayBuffer): unknown {
   const count = Number(view.getBigUint64(0, true));
   if (count > mostBuffers) throw new JsonLimitError(`a message of more than ${mostBuffers} buffers`);
   const offsets = Array.from({ length: count }, (_, index) => Number(view.getBigUint64(8 * (index + 1), true)));
-  // Parts that overlap could be many times as long as the message.
-  if (offsets.some((offset, index) => offset > (offsets[index + 1] ?? data.byteLength))) return undefined;
+  if (!areInOrder(offsets, data)) return undefined;
   const parts = offsets.slice(0, -1).map((start, index) => data.slice(start, offsets[index + 1]));
   const [channel, header, parent, metadata, content, ...buffers] = parts;
   if (!channel || !header || !parent || !metadata || !content) return undefined;
@@ -94,9 +98,14 @@ function decodeParts(data: ArrayBuffer): unknown {
   };
 }
 
+/** Parts that overlap could be many times as long as the message, and any of them could be measured in place of another. */
+function areInOrder(offsets: readonly number[], { byteLength }: ArrayBuffer): boolean {
+  return offsets.every((offset, index) => offset <= (offsets[index + 1] ?? byteLength));
+}
+
 function parseContent(content: ArrayBuffer): unknown {
   try {
-    return parseJson(new Uint8Array(content));
+    return parseJson(new Uint8Array(content), displayLimits);
   } catch (error) {
     if (error instanceof JsonLimitError) return { [leftOutField]: error.message };
     throw error;

@@ -41,6 +41,29 @@ test("damaged messages are read, left out, or refused for their size", () => {
   );
 });
 
+test("parts that overlap, or lie outside of the message, are left out", () => {
+  const json = Buffer.from(JSON.stringify(createRequest("execute_request", "shell", "session", {})));
+  const sent = (...offsets: readonly number[]): Buffer => {
+    const head = Buffer.alloc(4 * (offsets.length + 1));
+    for (const [index, number] of [offsets.length, ...offsets].entries()) head.writeUInt32BE(number, 4 * index);
+    return Buffer.concat([head, json]);
+  };
+  const end = 12 + json.length;
+  expect(decodeMessage(sent(12, end), true, "")).toMatchObject({ channel: "shell" });
+  const overlapping = Array.from({ length: 1000 }, () => 4 * 1002);
+  for (const offsets of [
+    [12, end + 1],
+    [end, 12],
+    [8, end],
+    [12],
+    [],
+    [12, 2 ** 32 - 1],
+    [4 * 1002, ...overlapping, 0],
+  ]) {
+    expect(decodeMessage(sent(...offsets), true, "")).toBeUndefined();
+  }
+});
+
 test("other bytes are left out, or refused for their size", () => {
   fuzz(
     fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), protocols, (bytes, isBinary, protocol) => {

@@ -139,7 +139,7 @@ describe.each(anyVersion)("a remote server (%s)", (version) => {
       await using _ = proxy;
       await using executor = new JupyterCodeExecutor({ server: { ...settings, legacyWebSocket: true } });
       const code = `from IPython.display import display
-display({"application/json": [{}] * 1_000_001}, raw=True)
+display({"application/json": [{}] * 400_001}, raw=True)
 print("after")`;
       const result = await executor.executeCodeBlocks([python(code)]);
       expect(result).toMatchObject({ exitCode: 0, stdout: "after\n", truncated: true, stateLost: false, displays: [] });

@@ -1,8 +1,14 @@
-import { ByteQueue, JsonLimitError, parseJson } from "@fenced/core";
+import { ByteQueue, JsonLimitError, type JsonLimits, parseJson } from "@fenced/core";
 import type { RichOutput } from "./display-board.ts";
 
-/** Maximum length of a message; anything longer is forged. */
-const longestMessage = 67_108_864;
+/** Maximum length of a message in bytes; anything longer is forged. `displays.py` knows it, too. */
+export const longestDisplay = 33_554_432;
+
+/**
+ * What the JSON of a rich output may contain. With these and `longestDisplay`, no output keeps this process busy for much
+ * longer than a fifth of a second at a time.
+ */
+export const displayLimits: JsonLimits = { maxValues: 400_000, maxNames: 100_000 };
 
 /** What an interpreter sends in addition to its output. */
 export type DisplayMessage =
@@ -31,7 +37,7 @@ export class DisplayMessages {
       if (this.#wanted === undefined) {
         if (this.#bytes.length < 4) return found;
         this.#wanted = Buffer.from(this.#bytes.take(4)).readUInt32BE(0);
-        if (this.#wanted > longestMessage) throw new ForgedDisplay("A display is too long");
+        if (this.#wanted > longestDisplay) throw new ForgedDisplay("A display is too long");
       }
       if (this.#bytes.length < this.#wanted) return found;
       found.push(readDisplayMessage(this.#bytes.take(this.#wanted)));
@@ -44,7 +50,7 @@ export class DisplayMessages {
 export function readDisplayMessage(bytes: Uint8Array): DisplayMessage {
   let message: unknown;
   try {
-    message = parseJson(bytes);
+    message = parseJson(bytes, displayLimits);
   } catch (error) {
     if (error instanceof JsonLimitError) return { leftOut: error.message };
     throw new ForgedDisplay("A display is not JSON");

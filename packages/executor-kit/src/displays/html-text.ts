@@ -1,5 +1,5 @@
 /** Characters of HTML that are read; a page for people is shorter. */
-const mostCharacters = 1_000_000;
+const mostCharacters = 500_000;
 /** Elements that show nothing of their content. */
 const silent = ["script", "style", "template", "head", "noscript", "metadata", "defs"];
 /** Elements that begin and end a line. */

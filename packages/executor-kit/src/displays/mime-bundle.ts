@@ -1,4 +1,5 @@
 import type { JsonValue, MimeBundle } from "@fenced/core";
+import { jsonSize, setBundleSize } from "../output/bundle-size.ts";
 
 /** Limits for a bundle, far above what libraries produce. Anything beyond them is left out. */
 const [mostTypes, mostDepth] = [64, 100];
@@ -6,27 +7,42 @@ const mimeType = /^[a-z0-9][\w.+-]{0,99}\/[\w.+-]{1,99}(?:;[\w .+=;"-]{1,99})?$/
 
 /**
  * A bundle from a kernel, with binary content as bytes instead of base64, and lines joined. Code decides what it
- * contains, so keys that are not MIME types, and values that do not fit their type, are left out.
+ * contains, so keys that are not MIME types, and values that do not fit their type, are left out. JSON is taken over
+ * without a copy: do not use `data` again.
  */
 export function mimeBundle(data: unknown): MimeBundle {
   if (typeof data !== "object" || data === null) return {};
   const types = Object.entries(data).filter(([type]) => mimeType.test(type));
-  return Object.fromEntries(
-    types.slice(0, mostTypes).flatMap(([type, content]) => {
-      const value = contentOf(type, content);
-      return value === undefined ? [] : [[type, value]];
-    }),
-  );
+  let bytes = 0;
+  const contents = types.slice(0, mostTypes).flatMap(([type, given]) => {
+    const { content, size } = contentOf(type, given);
+    bytes += content === undefined ? 0 : size;
+    return content === undefined ? [] : [[type, content] as const];
+  });
+  const bundle: MimeBundle = Object.fromEntries(contents);
+  setBundleSize(bundle, bytes);
+  return bundle;
 }
 
-function contentOf(type: string, content: unknown): string | Uint8Array | JsonValue | undefined {
+/** One type's content, and what it takes; see `bundleSize`. */
+interface Measured {
+  readonly content?: string | Uint8Array | JsonValue;
+  readonly size: number;
+}
+
+const nothing: Measured = { size: 0 };
+
+function contentOf(type: string, given: unknown): Measured {
   const name = type.toLowerCase().replace(/;.*/, "");
-  if (name.endsWith("json")) return jsonValue(content, mostDepth);
+  if (name.endsWith("json")) return jsonContent(given);
   // Some kernels send text as a list of lines, as notebooks are stored.
-  const isLines = Array.isArray(content) && content.every((line) => typeof line === "string");
-  const text: unknown = isLines ? content.join("") : content;
-  if (typeof text === "string") return isBinary(name) ? decodeBase64(text) : text;
-  return name.startsWith("application/") && !isBinary(name) ? jsonValue(text, mostDepth) : undefined;
+  const isLines = Array.isArray(given) && given.every((line) => typeof line === "string");
+  const text: unknown = isLines ? given.join("") : given;
+  if (typeof text === "string") {
+    const content = isBinary(name) ? decodeBase64(text) : text;
+    return { content, size: content.length };
+  }
+  return name.startsWith("application/") && !isBinary(name) ? jsonContent(text) : nothing;
 }
 
 /** True if content of this type is binary, which kernels send as base64. */
@@ -39,28 +55,25 @@ function isBinary(name: string): boolean {
 
 /** Text that is not base64 stays unchanged. */
 function decodeBase64(text: string): Uint8Array | string {
-  const compact = text.replaceAll(/\s/g, "");
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(compact)) return text;
-  return new Uint8Array(Buffer.from(compact, "base64"));
+  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) return text;
+  // Space for the line breaks, too, which are ignored.
+  const bytes = new Uint8Array(Buffer.byteLength(text, "base64"));
+  const length = Buffer.from(bytes.buffer).write(text, "base64");
+  return length === bytes.length ? bytes : bytes.slice(0, length);
 }
 
-/**
- * A copy without keys that would set the prototype when the object is copied; `undefined` if it is nested too deeply.
- */
-function jsonValue(value: unknown, depth: number): JsonValue | undefined {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
-  if (typeof value !== "object" || depth === 0) return undefined;
-  if (Array.isArray(value)) {
-    const items = value.map((item) => jsonValue(item, depth - 1));
-    return items.every((item) => item !== undefined) ? items : undefined;
-  }
-  const copy: Record<string, JsonValue> = {};
-  for (const [key, item] of Object.entries(value)) {
-    if (key === "__proto__") continue;
-    const kept = jsonValue(item, depth - 1);
-    if (kept === undefined) return undefined;
-    copy[key] = kept;
-  }
-  return copy;
+/** Nothing if the value is nested too deeply. It is not copied, because that would take longer than parsing it. */
+function jsonContent(value: unknown): Measured {
+  const size = jsonSize(value, mostDepth, dropPrototype);
+  if (!isMeasured(value, size)) return nothing;
+  return { content: value, size: typeof value === "string" ? value.length : size };
+}
+
+/** Removes the key that would set the prototype when the object is copied. */
+function dropPrototype(part: object): void {
+  if (Object.hasOwn(part, "__proto__")) Reflect.deleteProperty(part, "__proto__");
+}
+
+function isMeasured(_value: unknown, size: number): _value is JsonValue {
+  return size !== Infinity;
 }

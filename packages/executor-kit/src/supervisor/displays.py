@@ -15,7 +15,7 @@ import termios
 from time import sleep
 
 # Maximum size of one display in bytes.
-MOST = 67108864
+MOST = 33554432
 # IPython's shell, if IPython is installed; and the pipe for displays while a block runs.
 shell = pipe = None
 displaying = _thread.allocate_lock()

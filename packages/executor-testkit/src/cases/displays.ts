@@ -50,19 +50,21 @@ export const displays: ConformanceGroup = {
       },
     },
     {
-      name: "are left out if they have more values than a host can hold, and the block goes on",
+      name: "are left out if their JSON would keep the host busy, and the block goes on",
       needs: [
         ...needs,
         ({ capabilities }) => (capabilities.isolation === "remote" ? "remote: images only" : undefined),
       ],
       async run(kit) {
         const code = `from IPython.display import display
-display({"application/json": [{}] * 1_000_001}, raw=True)
+display({"application/json": [{}] * 400_001}, raw=True)
+display({"application/json": {str(number): number for number in range(100_001)}}, raw=True)
 print("after")
 `;
         const result = await kit.succeed(await kit.shared(), { language: "python", code });
         assert.match(result.stdout, /after\n$/);
-        assert.match(result.stderr, /left out: JSON of more than 1000000 values/);
+        assert.match(result.stderr, /left out: JSON of more than 400000 values/);
+        assert.match(result.stderr, /left out: JSON of more than 100000 different names/);
         assert.equal(result.truncated, true);
         assert.deepEqual(
           result.displays.filter(({ data }) => "application/json" in data),

@@ -5,7 +5,7 @@ import itertools
 import json
 import sys
 
-_longest = 67108864
+_longest = 33554432
 _numbers = itertools.count(1)
 _methods = {
     "text/html": "_repr_html_",
