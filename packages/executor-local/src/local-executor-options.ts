@@ -42,8 +42,9 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    */
   readonly network?: NetworkPolicy | undefined;
   /**
-   * Files and directories of this machine that code in the sandbox can read. Sockets that are in them at the start are
-   * hidden. Default: none. Only with `isolation: "os-sandbox"`.
+   * Files and directories of this machine that code in the sandbox can read. Sockets and named pipes that are in them at
+   * the start are hidden, since they lead to programs outside. Looking for them takes time: 1 s for 200,000 entries, and
+   * further ones are not looked at. Default: none. Only with `isolation: "os-sandbox"`.
    */
   readonly readable?: readonly string[] | undefined;
   /**

@@ -19,8 +19,8 @@ export interface SandboxPlan {
   readonly bubblewrap: string;
   /** What to share in addition to the system's directories, outer directories first. */
   readonly shared: readonly SharedPath[];
-  /** Sockets of the host in what is shared, to hide: connecting is more than reading and writing. */
-  readonly sockets: readonly string[];
+  /** Sockets and pipes of the host in what is shared, to hide: they lead to processes outside. */
+  readonly waysOut: readonly string[];
   /** The sandbox's own files in `/etc`: `passwd`, for example. */
   readonly settings: readonly SettingsFile[];
   /** Absolute path of the directory that the supervisor creates for itself in the sandbox. */
@@ -76,7 +76,7 @@ function namespaceOptions({ network, user }: SandboxPlan): string[] {
   ].flat();
 }
 
-function rootOptions({ shared, sockets, settings, network, limits, workspace, user }: SandboxPlan): string[] {
+function rootOptions({ shared, waysOut, settings, network, limits, workspace, user }: SandboxPlan): string[] {
   return [
     systemOptions(),
     settings.flatMap(({ name }, index) => ["--ro-bind-data", String(firstSettingsDescriptor + index), `/etc/${name}`]),
@@ -86,7 +86,7 @@ function rootOptions({ shared, sockets, settings, network, limits, workspace, us
     ["--dev", "/dev", "--size", String(limits.temporaryBytes), "--tmpfs", "/dev/shm"],
     ["--size", String(limits.temporaryBytes), "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp"],
     shared.flatMap(({ source, place, mode }) => [mode === "read" ? "--ro-bind" : "--bind", source, place]),
-    sockets.flatMap((each) => ["--ro-bind", "/dev/null", each]),
+    waysOut.flatMap((each) => ["--ro-bind", "/dev/null", each]),
     limits.events.flatMap(({ source, place }) => ["--ro-bind", source, place]),
     // The mode of an entry such as `/proc/meminfo` is the same in every `/proc` of the machine, and root's to change.
     user.uid === 0 ? ["--remount-ro", "/proc"] : [],

@@ -6,7 +6,8 @@ import { userInside, type SandboxPlan, type SettingsFile } from "./bubblewrap-co
 import { findInstallations, type Installations } from "./find-installations.ts";
 import type { SandboxLimits } from "./limit-groups.ts";
 import { noBubblewrap } from "./sandbox-problems.ts";
-import { hostSockets, isWithin, resolveShares } from "./shared-paths.ts";
+import { isWithin, resolveShares } from "./shared-paths.ts";
+import { waysOut } from "./ways-out.ts";
 
 /** The settings of a sandbox. */
 export interface SandboxWishes {
@@ -67,7 +68,7 @@ export async function prepareSandbox(
   const plan: SandboxPlan = {
     bubblewrap,
     shared: [...places.toSorted().map((each) => ({ source: each, place: each, mode: "read" as const })), ...shared],
-    sockets: await hostSockets(shared),
+    waysOut: await waysOut(shared),
     settings: settingsFiles(user, `${directory}/home`),
     directory,
     workspace: workDirectory,

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, readFile, readlink, realpath } from "node:fs/promises";
+import { open, readlink, realpath } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
 
@@ -68,12 +68,12 @@ export async function resolveShares({ workDirectory, identity, readable, writabl
 
 async function resolveShare(place: string, option: "readable" | "writable"): Promise<SharedPath> {
   const mode = option === "readable" ? "read" : "write";
-  const { source, identity, isSocket } = await inspect(place).catch((cause: unknown) => {
+  const { source, identity, leads } = await inspect(place).catch((cause: unknown) => {
     throw notShared(place, String(cause), `Correct the option \`${option}\`, or create the file or directory first.`);
   });
-  if (isSocket && mode === "read") {
-    const reason = "it is a socket, and who connects to it can do more than read";
-    throw notShared(place, reason, "If you trust the code with what answers there, name the socket in `writable`.");
+  if (leads !== undefined && mode === "read") {
+    const reason = `it is a ${leads}, through which code can do more than read`;
+    throw notShared(place, reason, `If you trust the code with what answers there, name the ${leads} in \`writable\`.`);
   }
   return { source, place, mode, identity };
 }
@@ -81,31 +81,13 @@ async function resolveShare(place: string, option: "readable" | "writable"): Pro
 /** What a path leads to now. What is open stays the same, whatever code puts in its place. */
 async function inspect(
   place: string,
-): Promise<{ readonly source: string; readonly identity: string; readonly isSocket: boolean }> {
+): Promise<{ readonly source: string; readonly identity: string; readonly leads: "socket" | "pipe" | undefined }> {
   const given = await realpath(place);
   await using handle = await open(given, process.platform === "linux" ? pathOnly : constants.O_RDONLY);
   const stats = await handle.stat({ bigint: true });
   const source = process.platform === "linux" ? await readlink(`/proc/self/fd/${handle.fd}`) : given;
-  return { source, identity: `${stats.dev}:${stats.ino}`, isSocket: stats.isSocket() };
-}
-
-/**
- * Sockets of the host that are in what is shared, by their paths in the sandbox. A path that is itself shared is not
- * among them.
- */
-export async function hostSockets(shared: readonly SharedPath[]): Promise<string[]> {
-  const table = await readFile("/proc/net/unix", "utf8").catch(() => "");
-  const bound = table.split("\n").flatMap((line) => /^(?:\S+ +){7}(\/.*)$/.exec(line)?.[1] ?? []);
-  const real = await Promise.all([...new Set(bound)].map(async (each) => realpath(each).catch(() => undefined)));
-  return real.flatMap((socket) => {
-    if (socket === undefined) return [];
-    return shared.flatMap(({ source, place }) => {
-      const hidden = path.join(place, path.relative(source, socket));
-      // Another shared path may be shown in front of it.
-      const shown = shared.findLast((each) => isWithin(hidden, each.place));
-      return socket !== source && isWithin(socket, source) && shown?.place === place ? [hidden] : [];
-    });
-  });
+  const leads = stats.isSocket() ? "socket" : stats.isFIFO() ? "pipe" : undefined;
+  return { source, identity: `${stats.dev}:${stats.ino}`, leads };
 }
 
 function throughLink(place: string, { place: outer }: SharedPath): InvalidInputError {
@@ -116,6 +98,7 @@ function throughLink(place: string, { place: outer }: SharedPath): InvalidInputE
   );
 }
 
-function notShared(place: string, reason: string, remedy: string): InvalidInputError {
+/** The error for something that cannot be shared. */
+export function notShared(place: string, reason: string, remedy: string): InvalidInputError {
   return new InvalidInputError(`${place} cannot be shared with the sandbox: ${reason}`, { remedy });
 }

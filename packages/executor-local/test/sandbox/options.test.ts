@@ -1,8 +1,9 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import net from "node:net";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
@@ -18,6 +19,25 @@ async function printed(executor: LocalCommandLineCodeExecutor, language: string,
   const { output } = await executor.executeCodeBlocks([{ language, code }]);
   return output;
 }
+
+/** Serves sockets and reads a pipe in its working directory, in ways that the kernel's table of sockets does not tell. */
+const hostProgram = `
+import os, socket, threading
+def bind(name):
+    here = socket.socket(socket.AF_UNIX)
+    here.bind(name)
+    here.listen()
+    return here
+kept = [bind("relative"), bind(os.path.abspath("first"))]
+os.rename("first", "renamed")
+os.chdir("deep/deeper")
+kept.append(bind("beyond"))
+os.chdir("../..")
+os.mkfifo("pipe")
+pipe = os.open("pipe", os.O_RDWR)
+print("ready", flush=True)
+while True: print(os.read(pipe, 7).decode(), flush=True)
+`;
 
 describe("packages in a sandbox", needs("bubblewrap", "python3"), () => {
   it.each([{}, { warm: {} }, { stateful: true }] as const)(
@@ -129,6 +149,54 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await expect(reading.start()).rejects.toThrow(/it is a socket.*name the socket in `writable`/);
     await using writing = sandboxed({ readable: [directory], writable: [socket] });
     expect(await printed(writing, "python", code)).toBe("b'hello'\n");
+  });
+
+  it("hides sockets that were bound by a relative name or renamed, and named pipes, in what code can only read", async () => {
+    const directory = await temporaryDirectory();
+    await mkdir(path.join(directory, "deep/deeper"), { recursive: true });
+    const serving = spawn("/usr/bin/python3", ["-c", hostProgram], {
+      cwd: directory,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    onTestFinished(async () => {
+      const ended = once(serving, "exit");
+      serving.kill();
+      await ended;
+    });
+    const lines = createInterface(serving.stdout)[Symbol.asyncIterator]();
+    await lines.next();
+    const names = ["relative", "renamed", "deep/deeper/beyond", "pipe"].map((name) => path.join(directory, name));
+    const code = `import os, socket
+for name in ${JSON.stringify(names)}:
+    try:
+        if name.endswith("pipe"): os.write(os.open(name, os.O_WRONLY | os.O_NONBLOCK), b"command")
+        else: socket.socket(socket.AF_UNIX).connect(name); print("connected", name)
+    except OSError as error: print(type(error).__name__)`;
+    await using reading = sandboxed({ readable: [directory] });
+    expect(await printed(reading, "python", code)).toBe(`${"ConnectionRefusedError\n".repeat(3)}PermissionError\n`);
+    const host = await promisify(execFile)("/usr/bin/python3", ["-c", code]);
+    expect(host.stdout.match(/connected/g)).toHaveLength(3);
+    // What was sent from the sandbox would come before this.
+    expect((await lines.next()).value).toBe("command");
+    await using writing = sandboxed({ writable: [directory] });
+    expect(await printed(writing, "python", code)).toMatch(/^ConnectionRefusedError\nconnected /);
+    for (const [index, kind] of [
+      [0, "socket"],
+      [3, "pipe"],
+    ] as const) {
+      await using one = sandboxed({ readable: [names[index] ?? ""] });
+      await expect(one.start()).rejects.toThrow(`it is a ${kind}, through which code can do more than read`);
+    }
+  });
+
+  it("lets code remove what an earlier session left in the work directory", async () => {
+    const workDir = await temporaryDirectory();
+    const leave = `import os, socket\nsocket.socket(socket.AF_UNIX).bind("socket")\nos.mkfifo("pipe")`;
+    const remove = `import os\nfor name in ("socket", "pipe"): os.remove(name)\nprint(os.listdir())`;
+    for (const code of [leave, remove]) {
+      await using executor = sandboxed({ workDir });
+      expect(await executor.executeCodeBlocks([{ language: "python", code }])).toMatchObject({ exitCode: 0 });
+    }
   });
 
   it("does not start if a shared path is replaced after it was checked", async () => {
