@@ -1,10 +1,4 @@
-import {
-  type CodeBlock,
-  type CodeExecutor,
-  codeResultForModel,
-  executeWithProgress,
-  lastCharacters,
-} from "@fenced/core";
+import { type CodeBlock, type CodeExecutor, codeResultForModel, executeWithProgress } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
 import type { CodeExecutionFinished, CodeExecutionOutput } from "./code-execution-output.ts";
 import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
@@ -35,8 +29,9 @@ export async function* runCode(
     ...(functions.length > 0 && { functions }),
     intervalMs: progressIntervalMs,
     maxCharacters: maxProgressCharacters,
+    cumulative: true,
     onProgress(text) {
-      output = lastCharacters(output + text, maxProgressCharacters);
+      output = text;
       news.tell();
     },
   });

@@ -170,6 +170,30 @@ describe("streamText", needs("python3"), () => {
     expect(running.at(-1)).toBe("…xxxxxxend\n");
   });
 
+  it("shows a progress bar as a terminal shows it", async () => {
+    const directory = await temporaryDirectory();
+    const code = `import os, sys, time
+print("loading", flush=True)
+for n in range(1, 101): sys.stdout.write(f"\\r\\x1b[32m{n}%\\x1b[0m |{'#' * n}")
+sys.stdout.flush()
+while not os.path.exists('go'): time.sleep(.02)
+print("\\ndone")`;
+    await using server = await startOpenAIServer([callWith(code), { text: "done" }]);
+    const options = { maxProgressCharacters: 200, progressIntervalMs: 1 };
+    const tools = { execute_code: codeExecutionTool(localExecutor({ workDir: directory }), options) };
+    const { fullStream } = streamText({ model: modelOf(server), tools, stopWhen, prompt });
+    const running: string[] = [];
+    for await (const part of fullStream) {
+      if (part.type !== "tool-result" || part.dynamic === true || part.output.status !== "running") continue;
+      running.push(part.output.output);
+      if (part.output.output.includes("100%")) writeFileSync(join(directory, "go"), "");
+    }
+    expect(
+      running.filter((shown) => !/^loading(?:\n|\n\d+% \|#+|\n100% \|#{100}\n(?:done\n?)?)?$/.test(shown)),
+    ).toEqual([]);
+    expect(running.some((shown) => /100% \|#{100}/.test(shown))).toBe(true);
+  });
+
   it("kills running code when it is aborted", async () => {
     const code = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)";
     await using server = await startOpenAIServer([callWith(code)]);

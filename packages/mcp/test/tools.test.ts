@@ -87,6 +87,23 @@ describe.each(transports)("over %s", (_, connect) => {
     expect(textOf(result)).toBe("one\ntwo\n");
   });
 
+  it("reports a progress bar as a terminal shows it", needs("python3"), async () => {
+    const code = `import os, sys, time
+print("loading", flush=True)
+for n in range(1, 101): sys.stdout.write(f"\\r\\x1b[32m{n}%\\x1b[0m |{'#' * n}")
+sys.stdout.flush()
+while not os.path.exists('bar-seen'): time.sleep(.02)
+print("\\ndone")`;
+    const told: string[] = [];
+    const onprogress = ({ message = "" }): void => {
+      told.push(message);
+      if (message.includes("100%")) void call(client, "write_file", { path: "bar-seen", content: "" });
+    };
+    const result = await call(client, "run_code", { language: "python", code }, { onprogress });
+    expect(told.join("")).toMatch(/^loading\n100% \|#{100}$/);
+    expect(textOf(result)).toMatch(/^loading\n100% \|#{100}\ndone\n$/);
+  });
+
   it("kills running code when the call is cancelled", needs("python3"), async () => {
     const controller = new AbortController();
     let pid = 0;

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import {
   checkOptions,
   optionsSchema,
@@ -8,6 +9,7 @@ import {
   millisecondsOption,
   wholeNumberOption,
 } from "../options/check-options.ts";
+import { TerminalTail } from "../text/terminal-lines.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { CodeResult } from "./code-result.ts";
@@ -15,7 +17,10 @@ import type { ExecuteOptions } from "./execute-options.ts";
 
 /** Options of `executeWithProgress`. */
 export interface ProgressOptions extends ExecuteOptions {
-  /** Receives what was printed since the last call. What is printed shortly before the end is only in the result. */
+  /**
+   * Receives what was printed since the last call, as a terminal would show it: of a progress bar the last state, and no
+   * escape sequences. What is printed shortly before the end is only in the result.
+   */
   readonly onProgress: (text: string) => void;
   /** Minimum interval between two calls of `onProgress` in milliseconds. Default: 250. */
   readonly intervalMs?: number | undefined;
@@ -24,6 +29,8 @@ export interface ProgressOptions extends ExecuteOptions {
    * Default: 4,000.
    */
   readonly maxCharacters?: number | undefined;
+  /** Pass all output so far to each call, not only what is new. Default: false. */
+  readonly cumulative?: boolean | undefined;
 }
 
 interface ProgressArguments extends ProgressOptions {
@@ -36,6 +43,7 @@ const progressArguments = optionsSchema({
   onProgress: callbackOption<(text: string) => void>(),
   intervalMs: millisecondsOption.exactOptional(),
   maxCharacters: wholeNumberOption({ from: 0 }).exactOptional(),
+  cumulative: z.boolean().exactOptional(),
 } satisfies OptionSchemas<ProgressArguments>);
 
 /**
@@ -50,8 +58,8 @@ export async function executeWithProgress(
   progressOptions: ProgressOptions,
 ): Promise<CodeResult> {
   const checked = checkOptions(progressArguments, { ...progressOptions, executor }, "executeWithProgress");
-  const { executor: _, onProgress, intervalMs = 250, maxCharacters = 4000, ...options } = checked;
-  const portions = new Portions(onProgress, { intervalMs, maxCharacters });
+  const { executor: _, onProgress, intervalMs = 250, maxCharacters = 4000, cumulative = false, ...options } = checked;
+  const portions = new Portions(onProgress, { intervalMs, maxCharacters, cumulative });
   try {
     for await (const event of executor.streamCodeBlocks(blocks, options)) {
       if (event.type === "stdout" || event.type === "stderr") portions.add(event.text);
@@ -65,27 +73,28 @@ export async function executeWithProgress(
   );
 }
 
-/** The last `count` characters of a text, after `…` if there were more. Never splits a character. */
-export function lastCharacters(text: string, count: number): string {
-  if (text.length <= count) return text;
-  return `…${text.slice(text.length - count).replace(/^[\uDC00-\uDFFF]/, "")}`;
-}
-
 class Portions {
   readonly #report: (text: string) => void;
-  readonly #limits: { readonly intervalMs: number; readonly maxCharacters: number };
-  #text = "";
+  readonly #terminal: TerminalTail;
+  readonly #intervalMs: number;
+  readonly #cumulative: boolean;
   #timer: NodeJS.Timeout | undefined;
   #reportedAt = -Infinity;
+  #last = "";
 
-  constructor(report: (text: string) => void, limits: { intervalMs: number; maxCharacters: number }) {
+  constructor(
+    report: (text: string) => void,
+    how: { readonly intervalMs: number; readonly maxCharacters: number; readonly cumulative: boolean },
+  ) {
     this.#report = report;
-    this.#limits = limits;
+    this.#terminal = new TerminalTail(how.maxCharacters);
+    this.#intervalMs = how.intervalMs;
+    this.#cumulative = how.cumulative;
   }
 
   add(text: string): void {
-    this.#text = lastCharacters(this.#text + text, this.#limits.maxCharacters);
-    const wait = this.#reportedAt + this.#limits.intervalMs - performance.now();
+    this.#terminal.write(text);
+    const wait = this.#reportedAt + this.#intervalMs - performance.now();
     this.#timer ??= setTimeout(() => this.#flush(), Math.max(0, wait));
   }
 
@@ -95,9 +104,11 @@ class Portions {
 
   #flush(): void {
     this.#timer = undefined;
+    const shown = this.#cumulative ? this.#terminal.toString() : this.#terminal.take();
+    // Colours and cursors show nothing.
+    if (shown === (this.#cumulative ? this.#last : "")) return;
+    if (this.#cumulative) this.#last = shown;
     this.#reportedAt = performance.now();
-    const text = this.#text;
-    this.#text = "";
-    this.#report(text);
+    this.#report(shown);
   }
 }

@@ -2,6 +2,8 @@
 const screenRows = 24;
 /** How far to the right of a line's end the cursor can move. */
 const farthestColumn = 132;
+/** The longest control sequence that may arrive in two texts; of a longer one, only its control characters are removed. */
+const longestSequence = 256;
 /** Spaces that a text can make a terminal fill in, before and over what it has printed. */
 const [mostPadding, mostBlanks] = [100_000, 10_000_000];
 
@@ -17,6 +19,11 @@ const sequences =
   // oxlint-disable-next-line no-control-regex
   /(?:\u001b\[|\u009b)([0-?]*)[ -/]*([@-~])|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0080-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-OQ-WYZ\\`-~]|[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g;
 
+/** The beginning of such a sequence, at the end of a text. */
+const unfinished =
+  // oxlint-disable-next-line no-control-regex
+  /(?:\u001b[ -/]*|(?:\u001b\[|\u009b)[0-?]*[ -/]*|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0080-\u009f]*\u001b?)$/;
+
 /**
  * What a terminal shows once all of a text has been written to it: the last state of each line, without escape
  * sequences. A progress bar that returns to the beginning of its line a thousand times becomes one line.
@@ -25,8 +32,47 @@ export function terminalLines(text: string): string {
   return controls.test(text) ? new Screen().show(text) : text;
 }
 
+/** The last characters that a terminal shows of a text that arrives in parts. Its memory does not grow with the text. */
+export class TerminalTail {
+  readonly #maxCharacters: number;
+  #screen: Screen;
+  #rest = "";
+
+  /** @param maxCharacters - more are cut to the last ones, after `…`. A line of twice as many loses its beginning, too. */
+  constructor(maxCharacters: number) {
+    this.#maxCharacters = maxCharacters;
+    this.#screen = new Screen(maxCharacters);
+  }
+
+  write(text: string): void {
+    const whole = this.#rest + text;
+    this.#rest = unfinished.exec(whole.slice(-longestSequence))?.[0] ?? "";
+    this.#screen.write(whole.slice(0, whole.length - this.#rest.length));
+  }
+
+  /** What is shown now; afterwards, the terminal is empty. */
+  take(): string {
+    const shown = this.toString();
+    this.#screen = new Screen(this.#maxCharacters);
+    return shown;
+  }
+
+  toString(): string {
+    return lastCharacters(this.#screen.text(), this.#maxCharacters);
+  }
+}
+
+/** The last `count` characters of a text, after `…` if there were more. Never splits a character. */
+function lastCharacters(text: string, count: number): string {
+  if (text.length <= count) return text;
+  return `…${text.slice(text.length - count).replace(/^[\uDC00-\uDFFF]/, "")}`;
+}
+
 /** A terminal of limited height, and of unlimited width. Its time and memory grow with the text alone. */
 class Screen {
+  /** Characters to keep of lines that have left the screen. */
+  readonly #keep: number;
+  #kept = 0;
   /** Lines that have left the screen. */
   readonly #past: string[] = [];
   readonly #rows = [new Row()];
@@ -35,22 +81,35 @@ class Screen {
   #padding = mostPadding;
   #blanks = mostBlanks;
 
+  constructor(keep = Infinity) {
+    this.#keep = keep;
+  }
+
   show(text: string): string {
+    this.write(text);
+    return this.text();
+  }
+
+  write(text: string): void {
+    [this.#padding, this.#blanks] = [mostPadding, mostBlanks];
     let from = 0;
     for (const match of text.matchAll(sequences)) {
-      this.#write(text, from, match.index);
+      this.#print(text, from, match.index);
       from = match.index + match[0].length;
       const [sequence, parameters, final] = match;
       if (final === undefined) this.#control(sequence);
       else this.#move(parameters ?? "", final);
     }
-    this.#write(text, from, text.length);
+    this.#print(text, from, text.length);
+  }
+
+  text(): string {
     // Nothing is left below the cursor where lines have been erased.
     while (this.#rows.length > this.#row + 1 && String(this.#rows.at(-1)) === "") this.#rows.pop();
     return [...this.#past, ...this.#rows.map(String)].join("\n");
   }
 
-  #write(text: string, from: number, to: number): void {
+  #print(text: string, from: number, to: number): void {
     if (from === to) return;
     const row = this.#current();
     const missing = Math.min(Math.max(0, this.#column - row.length), this.#padding);
@@ -59,6 +118,7 @@ class Screen {
     this.#column = Math.min(this.#column, row.length);
     row.write(this.#column, text, from, to);
     this.#column += to - from;
+    if (row.length > 2 * this.#keep) this.#column -= row.forget(row.length - this.#keep);
   }
 
   #control(sequence: string): void {
@@ -79,8 +139,20 @@ class Screen {
     if (this.#row < this.#rows.length) return;
     this.#rows.push(new Row());
     if (this.#rows.length <= screenRows) return;
-    this.#past.push(String(this.#rows.shift()));
+    this.#leave(String(this.#rows.shift()));
     this.#row -= 1;
+  }
+
+  #leave(line: string): void {
+    this.#past.push(line);
+    this.#kept += line.length + 1;
+    // Seldom, because taking from the front of a list takes time.
+    if (this.#kept <= 2 * this.#keep + screenRows) return;
+    let first = this.#past.length;
+    for (this.#kept = 0; first > 0 && this.#kept <= this.#keep; first -= 1) {
+      this.#kept += (this.#past[first - 1]?.length ?? 0) + 1;
+    }
+    this.#past.splice(0, first);
   }
 
   /** Moves the cursor or erases, by a CSI sequence; others, such as colours, show nothing. */
@@ -179,6 +251,13 @@ class Row {
   cut(length: number): void {
     this.edited = true;
     this.length = Math.min(this.length, length);
+  }
+
+  /** Removes the first units, and returns how many. */
+  forget(count: number): number {
+    this.#units.copyWithin(0, count, this.length);
+    this.length -= count;
+    return count;
   }
 
   toString(): string {

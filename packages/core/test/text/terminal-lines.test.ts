@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { terminalLines } from "../../src/text/terminal-lines.ts";
+import { TerminalTail, terminalLines } from "../../src/text/terminal-lines.ts";
 
 const escape = "\u001B";
 const csi = `${escape}[`;
@@ -50,5 +50,47 @@ describe("terminalLines", () => {
       expect(terminalLines(text).length).toBeLessThan(text.length + 200_000);
     }
     expect(terminalLines(`${escape}]`.repeat(200_000))).toHaveLength(200_000);
+  });
+});
+
+describe("TerminalTail", () => {
+  const text = `one\n\r${csi}32m10%${csi}0m\r${csi}2K100%${escape}]8;;https://x.test${escape}\\link\n${csi}1Atwo\r\nthree`;
+
+  it("shows the same wherever the text is split", () => {
+    const shown = terminalLines(text);
+    for (let index = 0; index <= text.length; index += 1) {
+      const tail = new TerminalTail(100);
+      for (const part of [text.slice(0, index), text.slice(index)]) tail.write(part);
+      expect([index, String(tail)]).toEqual([index, shown]);
+    }
+    const letters = new TerminalTail(100);
+    for (const letter of text) letters.write(letter);
+    expect(String(letters)).toBe(shown);
+  });
+
+  it("keeps the end of what was shown", () => {
+    const tail = new TerminalTail(12);
+    for (let index = 0; index < 1000; index += 1) tail.write(`line ${index}\n`);
+    expect(String(tail)).toBe("…98\nline 999\n");
+    for (let index = 0; index < 1000; index += 1) tail.write(`\r${index}%`);
+    expect(String(tail)).toBe("…ine 999\n999%");
+    tail.write("x".repeat(100_000));
+    expect(String(tail)).toBe(`…${"x".repeat(12)}`);
+  });
+
+  it("shows only what is new after it was taken", () => {
+    const tail = new TerminalTail(100);
+    tail.write(`one\n\r1%${csi}3`);
+    expect(tail.take()).toBe("one\n1%");
+    tail.write("1m\r2%");
+    expect(tail.take()).toBe("2%");
+    expect(tail.take()).toBe("");
+  });
+
+  it("does not grow with the text", () => {
+    const tail = new TerminalTail(1000);
+    for (let index = 0; index < 20_000; index += 1) tail.write(`${"x".repeat(1000)}${index % 3 === 0 ? "\n" : ""}`);
+    tail.write(`${escape}]${"y".repeat(2000)}`);
+    expect(String(tail)).toHaveLength(1001);
   });
 });
