@@ -48,7 +48,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
     super(checked);
     this.#given = checked;
     this.#options = absolutePaths(checked, ["outputDir"]);
-    this.offered = capabilitiesOf(poolLanguages[checked.poolType ?? "PythonLTS"], checked.transport);
+    this.offered = capabilitiesOf(poolLanguages[checked.poolType ?? "PythonLTS"], checked);
     const { credential, tokenVariable, poolManagementEndpoint } = checked;
     this.#baseUrl = baseUrl(poolManagementEndpoint);
     this.#credential =

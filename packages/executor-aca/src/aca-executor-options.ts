@@ -31,6 +31,12 @@ export interface ACAExecutorOptions extends BaseExecutorOptions {
   /** The type of the pool, which decides what its sessions run. Default: what the pool's metadata reports. */
   readonly poolType?: PoolType | undefined;
   /**
+   * Whether code in the pool's sessions reaches other hosts (`EgressEnabled`) or not (`EgressDisabled`), as the pool was
+   * created. The service does not report it: with this option, `capabilities.network` and what models read about the
+   * executor say it. It changes nothing in the pool. Default: not known.
+   */
+  readonly egress?: "EgressEnabled" | "EgressDisabled" | undefined;
+  /**
    * How blocks run in Python pools. `pump`: in a thread of the session's interpreter that short requests poll, so output
    * is live, host functions work, and an abort keeps the session if the Python code can be interrupted. `request`: one
    * request per block, whose answer contains all of its output. Default: `pump`; other pools support only `request`.
@@ -55,6 +61,7 @@ export const acaExecutorOptions: z.ZodType<ACAExecutorOptions> = optionsSchema({
   outputDir: z.string().min(1).exactOptional(),
   apiVersion: z.string().min(1).exactOptional(),
   poolType: z.enum(["PythonLTS", "NodeLTS", "Shell"]).exactOptional(),
+  egress: z.enum(["EgressEnabled", "EgressDisabled"]).exactOptional(),
   transport: z.enum(["pump", "request"]).exactOptional(),
   retryForMs: millisecondsOption.exactOptional(),
 } satisfies OptionSchemas<ACAExecutorOptions>).refine(

@@ -71,7 +71,7 @@ export class AcaSession implements BackendSession {
   }
 
   get capabilities(): ExecutorCapabilities {
-    return capabilitiesOf(this.#pool.language, this.#settings.transport);
+    return capabilitiesOf(this.#pool.language, this.#settings);
   }
 
   /** The identifier of the service's session. */

@@ -9,7 +9,8 @@ import { ScratchDirectory } from "./session/scratch-directory.ts";
 import { SessionPlace } from "./session/session-place.ts";
 
 /** How to reach a pool, and what is known about it. */
-export interface PoolSettings extends PoolAccess, Pick<ACAExecutorOptions, "poolType" | "sessionId" | "transport"> {
+export interface PoolSettings
+  extends PoolAccess, Pick<ACAExecutorOptions, "poolType" | "sessionId" | "transport" | "egress"> {
   /** The executor's id, globally unique. */
   readonly id: string;
   readonly version: string;
@@ -30,9 +31,15 @@ function transportOf(language: PoolLanguage, wanted: Transport | undefined): Tra
 }
 
 /** What an executor with a pool of this language can do. */
-export function capabilitiesOf(language: PoolLanguage, wanted: Transport | undefined): ExecutorCapabilities {
-  const { capabilities } = language;
-  return transportOf(language, wanted) === "pump" ? { ...capabilities, hostFunctions: ["python"] } : capabilities;
+export function capabilitiesOf(
+  language: PoolLanguage,
+  { transport, egress }: Pick<PoolSettings, "transport" | "egress">,
+): ExecutorCapabilities {
+  return {
+    ...language.capabilities,
+    ...(transportOf(language, transport) === "pump" && { hostFunctions: ["python"] }),
+    ...(egress !== undefined && { network: egress === "EgressEnabled" ? "open" : "none" }),
+  };
 }
 
 /** Everything that exists while the executor is started. Creating it sends nothing yet. */

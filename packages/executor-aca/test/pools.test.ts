@@ -1,6 +1,30 @@
+import { describeCodeExecutor } from "@fenced/core";
+import { ACADynamicSessionsCodeExecutor, staticToken } from "@fenced/executor-aca";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { run, Setting } from "./support.ts";
+
+describe("the network of a pool", () => {
+  it.each([
+    ["EgressEnabled", "open", "The code has network access."],
+    ["EgressDisabled", "none", "The code has no network access: it cannot download or install anything."],
+  ] as const)("is what `egress` says: %s", async (egress, network, sentence) => {
+    const options = { poolManagementEndpoint: "https://pool.test", credential: staticToken("t") };
+    const executor = new ACADynamicSessionsCodeExecutor({ ...options, egress });
+    expect(executor.capabilities.network).toBe(network);
+    expect(describeCodeExecutor(executor)).toContain(sentence);
+    const unknown = new ACADynamicSessionsCodeExecutor(options);
+    expect(unknown.capabilities).not.toHaveProperty("network");
+    expect(describeCodeExecutor(unknown)).not.toContain("network");
+  });
+
+  it("is known while a session is open, too", needs("python3"), async () => {
+    await using setting = await Setting.open();
+    const executor = setting.executor({ egress: "EgressDisabled" });
+    await executor.start();
+    expect(executor.capabilities).toMatchObject({ network: "none", displays: true });
+  });
+});
 
 describe("a NodeLTS pool", needs("python3"), () => {
   it("is recognized by its metadata, and runs JavaScript that keeps variables", async () => {

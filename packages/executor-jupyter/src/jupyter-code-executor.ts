@@ -52,12 +52,14 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     this.#server = serverOf(checked);
     // Until the kernel reports its language, guess it from the name.
     const language = /python/i.test(this.#kernelName) ? "python" : canonicalLanguage(this.#kernelName);
+    const { network, isolation } = this.#server;
     this.offered = {
       ...kernelLanguages(language, ["bash", "sh"]),
       stateful: true,
       displays: true,
       stdin: true,
-      isolation: this.#server.isolation,
+      ...(network !== undefined && { network }),
+      isolation,
     };
   }
 

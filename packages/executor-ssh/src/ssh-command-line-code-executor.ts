@@ -47,6 +47,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(Object.keys(this.#table)),
       processes: true,
+      network: "open",
       isolation: "remote",
     };
   }

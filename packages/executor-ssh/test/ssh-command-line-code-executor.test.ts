@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { BackendUnavailableError, loadComponent } from "@fenced/core";
+import { BackendUnavailableError, describeCodeExecutor, loadComponent } from "@fenced/core";
 import { SshCommandLineCodeExecutor, type SshExecutorOptions } from "@fenced/executor-ssh";
 import { needs } from "@fenced/test-support";
 import { SshServer } from "@fenced/test-support/ssh-server";
@@ -33,6 +33,12 @@ async function failure(options: Partial<SshExecutorOptions>): Promise<BackendUna
   if (BackendUnavailableError.isInstance(error)) return error;
   throw new Error(`not a BackendUnavailableError: ${String(error)}`);
 }
+
+it("says that code has the network of its host", () => {
+  expect(describeCodeExecutor(new SshCommandLineCodeExecutor({ host: "box" }))).toContain(
+    "The code has network access.",
+  );
+});
 
 describe("executor-ssh", needs("ssh", "bash", "python3"), () => {
   describe("a block", () => {

@@ -1,14 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError, type NetworkDecision } from "@fenced/core";
+import { BackendUnavailableError, type ExecutorCapabilities, type NetworkDecision } from "@fenced/core";
+import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import type { Daemon } from "@fenced/docker-daemon";
 import { absolutePaths } from "@fenced/executor-kit";
 import { buildJupyterImage } from "./build-jupyter-image.ts";
 import type { DaemonPackage } from "./container-gate.ts";
 import { dockerServerSchema, type DockerJupyterServerOptions } from "./docker-server-options.ts";
-import { JupyterContainer, workspacePath, type ContainerSettings } from "./jupyter-container.ts";
+import { JupyterContainer, networkOf, workspacePath, type ContainerSettings } from "./jupyter-container.ts";
 import type { ServerLease } from "./jupyter-server.ts";
 import { ManagedServer } from "./managed-server.ts";
 import { ServerClient } from "./server-client.ts";
@@ -53,6 +54,10 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
       ...absolutePaths(this.#given, ["workDir"]),
       ...(typeof docker === "object" && { docker: absolutePaths(docker, ["certPath"]) }),
     };
+  }
+
+  get network(): ExecutorCapabilities["network"] {
+    return networkReach(networkOf(this.#options).policy).network;
   }
 
   /** This server as it appears in a component model. */

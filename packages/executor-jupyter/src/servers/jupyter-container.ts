@@ -227,7 +227,7 @@ export class JupyterContainer {
 }
 
 /** The network of a container with these options: what its code may reach, and the network mode for the daemon. */
-function networkOf(options: DockerJupyterServerOptions): {
+export function networkOf(options: DockerJupyterServerOptions): {
   readonly policy: NetworkPolicy;
   readonly mode: string | undefined;
 } {

@@ -1,4 +1,4 @@
-import type { NetworkDecision } from "@fenced/core";
+import type { ExecutorCapabilities, NetworkDecision } from "@fenced/core";
 import type { ServerAddress } from "./server-settings.ts";
 
 /** A server in use by an executor: it runs as long as anyone holds a lease. */
@@ -31,6 +31,8 @@ export interface ServerLease {
 export interface JupyterServer {
   /** How the server's kernels are isolated from this host. */
   readonly isolation: "none" | "container" | "remote";
+  /** What its kernels can connect to, as `ExecutorCapabilities.network`. Absent if not known, as of a remote server. */
+  readonly network?: ExecutorCapabilities["network"] | undefined;
 
   /**
    * Acquires a lease on the server, and starts the server if it is not running. The server ends when the last lease is

@@ -75,6 +75,7 @@ interface RunningServer {
  */
 export class LocalJupyterServer extends ManagedServer<RunningServer> {
   readonly isolation = "none" as const;
+  readonly network = "open" as const;
   readonly #options: LocalJupyterServerOptions;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
