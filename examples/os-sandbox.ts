@@ -1,4 +1,4 @@
-// Runs code in a sandbox of the operating system, without Docker.
+// Runs code in an OS sandbox, without Docker.
 // needs: python3, bash, bubblewrap
 import assert from "node:assert/strict";
 // #region os-sandbox

@@ -45,7 +45,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
 const places: Readonly<Record<ExecutorCapabilities["isolation"], string>> = {
   none: "The code runs on this computer, without a sandbox, in a temporary folder.",
   wasm: "The code runs on this computer, in an interpreter that cannot reach its files or the network.",
-  "os-sandbox": "The code runs on this computer, in a sandbox of the operating system.",
+  "os-sandbox": "The code runs on this computer, in an OS sandbox.",
   container: "The code runs in a container.",
   remote: "The code runs on another machine.",
 };

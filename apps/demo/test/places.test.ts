@@ -19,7 +19,7 @@ describe("the demo's task is solved", () => {
 
   it("in an OS sandbox", needs(...machineKinds["os-sandbox"]), async () => {
     const outcome = await runDemo(["--executor", "os-sandbox"], await machine("os-sandbox"));
-    expect(outcome.stdout).toContain("The code runs in a sandbox of the operating system.");
+    expect(outcome.stdout).toContain("The code runs in an OS sandbox.");
     expectSolved(outcome, failure);
   });
 

@@ -33,7 +33,7 @@ describe("the demo without a key", () => {
 
   it("runs in an OS sandbox if there is no Docker", needs("bubblewrap", "python3"), async () => {
     const outcome = await runDemo([], noDaemon);
-    expect(outcome.stdout).toMatch(/^The code runs in a sandbox of the operating system\. Docker was passed over: No /);
+    expect(outcome.stdout).toMatch(/^The code runs in an OS sandbox\. Docker was passed over: No /);
     expectSolved(outcome, "KeyError: None");
   });
 

@@ -53,7 +53,7 @@ const container: Fence = {
 const osSandbox: Fence = {
   name: "os-sandbox",
   title: "the OS sandbox",
-  place: "a sandbox of the operating system",
+  place: "an OS sandbox",
   newLanguage: "Install it, or use another fence.",
   packageName: "@fenced/executor-local",
   startTimeoutMs: 30_000,

@@ -15,7 +15,7 @@ const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", 
 
 /**
  * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has: a
- * Docker or Podman container, otherwise a sandbox of the operating system, otherwise an interpreter in WebAssembly;
+ * Docker or Podman container, otherwise an OS sandbox, otherwise an interpreter in WebAssembly;
  * never an unfenced executor.
  *
  * Each executor is a separate package; one that is not installed is passed over. A fence that is passed over leaves

@@ -46,9 +46,7 @@ describe("the strongest fence", () => {
     const { isolation, output, fence } = await open("auto", {}, await machine("os-sandbox"));
     expect(isolation).toBe("os-sandbox");
     expect(output).toBe("42 Linux\n");
-    expect(fence?.reason).toBe(
-      "The code runs in a sandbox of the operating system. Docker was passed over: No Docker daemon answers.",
-    );
+    expect(fence?.reason).toBe("The code runs in an OS sandbox. Docker was passed over: No Docker daemon answers.");
     const [passedOver] = fence?.passedOver ?? [];
     expect(passedOver).toMatchObject({ name: "docker", remedy: expect.stringContaining("Start Docker or Podman") });
     expect(passedOver?.problem).toContain("DOCKER_HOST: tcp://127.0.0.1:9");

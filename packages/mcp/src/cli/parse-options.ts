@@ -52,7 +52,7 @@ Without --http it speaks MCP on standard input and output. Examples:
   npx -y @fenced/mcp --connect 'npx -y @modelcontextprotocol/server-github'
 
 --executor auto opens the strongest fence that this machine has: a Docker or Podman container if the image is
-already there, otherwise a sandbox of the operating system, otherwise WebAssembly. local and jupyter run code on
+already there, otherwise an OS sandbox, otherwise WebAssembly. local and jupyter run code on
 this machine without a fence.
 --executor aca reads the pool's endpoint from ACA_POOL_MANAGEMENT_ENDPOINT, and an optional token from ACA_TOKEN.
 --executor ssh needs the host in --config: {"host":"an alias of ~/.ssh/config"}`;
