@@ -10,10 +10,11 @@
  * becomes such a machine. So what is left to show before a merge is that installing, building and testing need nothing else.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderOfNodeAlone, variablesOfNodeAlone } from "../../test-support/node-alone.mjs";
+import { copyWorkingTree } from "../packages.mjs";
 import { root } from "../workspace.mjs";
 
 const temporary = mkdtempSync(join(tmpdir(), "node-alone-"));
@@ -42,13 +43,7 @@ try {
 /** @param {boolean} all */
 function newcomer(all) {
   const folder = join(temporary, "fenced");
-  const { stdout } = spawnSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  for (const file of stdout.split("\0").filter((each) => each !== "" && existsSync(join(root, each)))) {
-    cpSync(join(root, file), join(folder, file), { recursive: true });
-  }
+  copyWorkingTree(folder);
   run(folder, "npm", "test", ...(all ? [] : ["--", "--filter=@fenced/model-replay"]));
   if (all) run(folder, "npm", "run", "demo");
 }
