@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { renderToConsole } from "@fenced/agentchat";
-import { FencedError, type ExecutorCapabilities } from "@fenced/core";
+import { FencedError, inOwnWords, type ExecutorCapabilities } from "@fenced/core";
 import { askApproval, assertTerminal } from "./ask-approval.ts";
 import { createChatTeam } from "./chat-team.ts";
 import { assertModel, chooseModel } from "./choose-model.ts";
 import { dataFile, defaultTask } from "./default-task.ts";
-import { DemoError, inOwnWords } from "./demo-error.ts";
+import { DemoError, ownNames } from "./demo-error.ts";
 import { parseOptions, type DemoOptions } from "./demo-options.ts";
 import { Interruption, onInterruption } from "./interruption.ts";
 import { openExecutor } from "./open-executor.ts";
@@ -58,7 +58,7 @@ function report(error: unknown): number {
     console.error(error.exitCode === 2 ? error.message : `\n${error.message}`);
     return error.exitCode;
   }
-  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error)}` : error);
+  console.error(FencedError.isInstance(error) ? `\n${inOwnWords(error, ownNames)}` : error);
   return 1;
 }
 

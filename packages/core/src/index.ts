@@ -14,6 +14,7 @@ export { ExecutorStoppedError } from "./errors/executor-stopped-error.ts";
 export { FencedError, hasErrorCode, type FencedErrorOptions } from "./errors/fenced-error.ts";
 export { FileNotFoundError } from "./errors/file-not-found-error.ts";
 export { FunctionSetupError } from "./errors/function-setup-error.ts";
+export { inOwnWords } from "./errors/in-own-words.ts";
 export { InvalidInputError } from "./errors/invalid-input-error.ts";
 export { ModelClientError } from "./errors/model-client-error.ts";
 export { QuotaExceededError } from "./errors/quota-exceeded-error.ts";

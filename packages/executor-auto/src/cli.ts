@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
-import { FencedError, InvalidInputError } from "@fenced/core";
+import { FencedError, inOwnWords, InvalidInputError } from "@fenced/core";
 import { Command, CommanderError } from "commander";
 import { z } from "zod";
 import { doctorCommand } from "./cli/doctor-command.ts";
 import { Interruption, onInterruption } from "./cli/interruption.ts";
+import { ownNames } from "./cli/own-names.ts";
 import { runCommand } from "./cli/run-command.ts";
 import { say, UsageError } from "./cli/usage-error.ts";
 
@@ -44,10 +45,10 @@ function report(error: unknown): number {
     );
     return 2;
   }
-  if (error instanceof UsageError || InvalidInputError.isInstance(error)) {
+  if (error instanceof UsageError) {
     say(error.message);
     return 2;
   }
-  say(FencedError.isInstance(error) ? error.message : inspect(error));
-  return brokenExitCode;
+  say(FencedError.isInstance(error) ? inOwnWords(error, ownNames) : inspect(error));
+  return InvalidInputError.isInstance(error) ? 2 : brokenExitCode;
 }

@@ -49,6 +49,18 @@ describe("fenced run", () => {
     expect(stderr).toBe("This machine does not support python here. Install it, or use a fence that has it.\n");
   });
 
+  it.each([
+    [["--image", "", "--executor", "docker"], "--image is empty. It must not be empty.\n"],
+    [["--allow", "https://a.test"], "--allow is"],
+    [["--work-dir", "~/a", "--executor", "local", "-q"], '--work-dir is "~/a"'],
+  ])("names its own options in errors: %j", async (options, words) => {
+    const text = markdown(["javascript", "console.log(1)"]);
+    const { exitCode, stderr } = await runNode(cli, ["run", "-", ...options], {}, text).outcome;
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toMatch(/`\w+`|openExecutor/);
+  });
+
   it("passes options on, and exits with 124 after a timeout", async () => {
     const text = markdown(["python", "import os\nprint(os.environ['A'], flush=True)\nwhile True: pass"]);
     const args = ["run", "-", "--executor", "wasm", "--timeout-ms", "500", "--env", "A=b=c", "--quiet"];

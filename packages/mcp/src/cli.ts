@@ -7,6 +7,7 @@ import { executorModel } from "./cli/executor-model.ts";
 import { onInterruption } from "./cli/interruption.ts";
 import { loadExecutor } from "./cli/load-executor.ts";
 import { openStrongestFence, type StrongestFence } from "./cli/open-fence.ts";
+import { onCommandLine } from "./cli/own-words.ts";
 import { parseOptions, type CliOptions } from "./cli/parse-options.ts";
 import { sessionExecutors } from "./cli/session-executors.ts";
 import { UsageError } from "./cli/usage-error.ts";
@@ -35,7 +36,8 @@ try {
   // The exit code already shows it then.
   if (interrupted?.aborted === true) process.exit();
   process.exitCode = error instanceof UsageError ? 2 : 1;
-  say(error instanceof UsageError || FencedError.isInstance(error) ? error.message : error);
+  if (error instanceof UsageError) say(error.message);
+  else say(FencedError.isInstance(error) ? onCommandLine(error) : error);
 }
 // Nothing should keep the program alive now, but a client may hold standard input open.
 process.exit();

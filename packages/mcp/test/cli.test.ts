@@ -89,7 +89,14 @@ describe("the command line", () => {
       ],
     ],
     ["a package that is not allowed", ["--component", foreign], {}, ["--allow-package fenced-executor-mine"]],
-    ["a missing host", ["--executor", "ssh"], {}, ["not valid: host: "]],
+    ["a missing host", ["--executor", "ssh"], {}, ["not valid: host: ", "Correct --config or the option"]],
+    ["a directory of the shell", ["--executor", "local", "--work-dir", "~/a"], {}, ['--work-dir is "~/a"']],
+    [
+      "a wrong setting",
+      ["--config", '{"memoryBytes":-1,"startTimeoutMs":"x"}'],
+      {},
+      ['"memoryBytes" in --config is -1'],
+    ],
   ])("exits for %s without a stack trace or standard output", async (_, args, env, words) => {
     const { exitCode, stdout, stderr } = await startCli(args, env).outcome;
     expect(exitCode).toBeGreaterThan(0);

@@ -1,10 +1,10 @@
 import { isTaskResult, PendingApprovals } from "@fenced/agentchat";
-import { type CodeExecutor, FencedError } from "@fenced/core";
+import { type CodeExecutor, FencedError, inOwnWords } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
 import { type ChatTeam, createChatTeam } from "../chat-team.ts";
 import type { ChosenModel } from "../choose-model.ts";
 import { dataFile } from "../default-task.ts";
-import { inOwnWords } from "../demo-error.ts";
+import { ownNames } from "../demo-error.ts";
 import { ChatLog } from "./chat-log.ts";
 import { NewPictures } from "./new-pictures.ts";
 
@@ -96,7 +96,7 @@ export class WebChat {
       }
     } catch (error) {
       const reason = FencedError.isInstance(error)
-        ? inOwnWords(error)
+        ? inOwnWords(error, ownNames)
         : String(error instanceof Error ? error.message : error);
       this.log.add({ type: "ended", reason, failed: true });
     } finally {

@@ -1,5 +1,7 @@
+import { inOwnWords } from "@fenced/core";
 import { Command } from "commander";
 import { diagnose, type Diagnosis } from "./diagnose.ts";
+import { ownNames } from "./own-names.ts";
 
 /** `fenced doctor`. */
 export function doctorCommand(signal: AbortSignal): Command {
@@ -20,7 +22,7 @@ export function doctorCommand(signal: AbortSignal): Command {
 function showDiagnosis({ strongest, fences, tools }: Diagnosis): string {
   const fenceRows = fences.map(({ name, works, isolation }) => [name, isolation, works ? "works" : "does not work"]);
   const problems = fences.flatMap(({ name, problem, remedy }) =>
-    problem === undefined ? [] : [`${name}: ${problem} ${remedy ?? ""}`.trimEnd()],
+    problem === undefined ? [] : [inOwnWords({ message: `${name}: ${problem} ${remedy ?? ""}`.trimEnd() }, ownNames)],
   );
   const toolRows = tools.map(({ name, found, gives, install }) => [name, found ?? "missing", gives, install ?? ""]);
   const verdict =

@@ -1,10 +1,11 @@
-import type { CodeExecutor } from "@fenced/core";
+import { type CodeExecutor, inOwnWords } from "@fenced/core";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { assertAble } from "../assert-able.ts";
 import { importExecutor } from "../import-executor.ts";
 import type { OpenExecutorOptions } from "../open-executor-options.ts";
 import { openExecutor } from "../open-executor.ts";
 import { findCode } from "./find-code.ts";
+import { ownNames } from "./own-names.ts";
 import { printRun } from "./print-run.ts";
 import { readText } from "./read-text.ts";
 import { say, UsageError } from "./usage-error.ts";
@@ -87,7 +88,7 @@ async function open(flags: RunFlags, requiredLanguages: readonly string[], signa
     signal,
   };
   const executor = await openExecutor(name, options);
-  if (!quiet) say(executor.fence.reason);
+  if (!quiet) say(inOwnWords({ message: executor.fence.reason }, ownNames));
   return executor;
 }
 

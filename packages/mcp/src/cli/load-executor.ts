@@ -1,5 +1,6 @@
-import { type CodeExecutor, ComponentError, type ComponentModel, loadComponent } from "@fenced/core";
+import { type CodeExecutor, ComponentError, type ComponentModel, FencedError, loadComponent } from "@fenced/core";
 import { executorPackage } from "./executor-model.ts";
+import { onCommandLine } from "./own-words.ts";
 import type { CliOptions } from "./parse-options.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -13,16 +14,28 @@ export async function loadExecutor(model: ComponentModel, options: CliOptions): 
     return await loadComponent<CodeExecutor>(model, { allow: options.allowPackage });
   } catch (error) {
     if (!ComponentError.isInstance(error)) throw error;
-    throw new UsageError(error.message + hint(error, model, options), { cause: error });
+    const { cause } = error;
+    if (options.executor !== undefined && FencedError.isInstance(cause)) {
+      throw new UsageError(onCommandLine(cause), { cause: error });
+    }
+    throw new UsageError(`${error.message.slice(0, -error.remedy.length)}${remedy(error, model, options)}`, {
+      cause: error,
+    });
   }
 }
 
-/** Translates a remedy for programmers to the command line. */
-function hint({ option, cause }: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
-  if (option === "allow") return `\nOn the command line: --allow-package ${provider.split(":")[0]}`;
+/** The remedy, for the command line. */
+function remedy(error: ComponentError, { provider }: ComponentModel, { executor }: CliOptions): string {
+  const { option, cause } = error;
+  if (option === "allow") {
+    return `If you trust that package, allow it with --allow-package ${provider.split(":")[0]}: importing it runs its code.`;
+  }
   // A user who started the server with npx has no project to install packages into.
   const isMissing = cause instanceof Error && "code" in cause && cause.code === "FENCED_PACKAGE_MISSING";
-  if (executor === undefined || executor === "auto" || !isMissing) return "";
+  if (executor === undefined || executor === "auto") return error.remedy;
+  if (!isMissing) {
+    return `Correct --config or the option of the command line; the README of ${executorPackage(executor)} lists all options.`;
+  }
   const command = `npx -y -p @fenced/mcp -p ${executorPackage(executor)} fenced-mcp --executor ${executor}`;
-  return `\nOr start the server with: ${command}`;
+  return `${error.remedy}\nOr start the server with: ${command}`;
 }
