@@ -19,15 +19,17 @@ const { supervisor, inventory } = await connectSupervisor(child);
 if (!supervisor) throw new Error("There is no Python.");
 console.log(inventory.programs.get("node"));
 
-const signal = AbortSignal.timeout(10_000); // kills the program, and whatever it started
-const events = supervisor.run({ argv: ["sh", "-c", "echo $GREETING; exit 3"], env: { GREETING: "hello" }, signal });
-for (let step = await events.next(); ; step = await events.next()) {
-  if (step.done === true) {
-    console.log(step.value.exitCode); // 3
-    break;
-  }
-  if ("data" in step.value) printed += String(step.value.data);
-}
+const sink = {
+  signal: AbortSignal.timeout(10_000), // kills the program, and whatever it started
+  write({ data }: { data: Uint8Array }): undefined {
+    printed += Buffer.from(data).toString(); // return a promise to make the program wait
+  },
+};
+const { exitCode } = await supervisor.run(
+  { argv: ["sh", "-c", "echo $GREETING; exit 3"], env: { GREETING: "hello" } },
+  sink,
+);
+console.log(exitCode); // 3
 child.stdin.end(); // ends the supervisor, and with it everything that it started
 // #endregion
 

@@ -20,10 +20,9 @@ interface BlockSession {
       readonly code: string;
       readonly env: Readonly<Record<string, string>>;
       readonly timeoutMs: number;
-      readonly signal: AbortSignal;
     },
     sink: { readonly signal: AbortSignal; write(event: BlockEvent): undefined },
-  ): AsyncGenerator<BlockEvent, unknown, void> | Promise<unknown>;
+  ): Promise<unknown>;
 }
 
 /** Waits until a session's Python blocks are forked from the waiting interpreter; `false` if that does not happen. */
@@ -32,15 +31,13 @@ export async function untilForked(
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const block = { language: "python", code: forkerCode, env, timeoutMs: Number.POSITIVE_INFINITY, signal };
+  const block = { language: "python", code: forkerCode, env, timeoutMs: Number.POSITIVE_INFINITY };
   for (let turn = 0; turn < tries && session.missing?.has("python") !== true; turn += 1) {
     let text = "";
     const write = ({ type, data }: BlockEvent): undefined => {
       if (type === "stdout" || type === "stderr") text += String(data);
     };
-    const run = session.run(block, { signal, write });
-    if (Symbol.asyncIterator in run) for await (const event of run) write(event);
-    else await run;
+    await session.run(block, { signal, write });
     if (text.endsWith("True\n")) return true;
   }
   return false;

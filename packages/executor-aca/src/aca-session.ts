@@ -4,10 +4,10 @@ import {
   type BackendFiles,
   RemoteFiles,
   type BackendSession,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
   type FunctionPlaces,
+  type Sink,
 } from "@fenced/executor-kit";
 import { DisplayBoard } from "@fenced/executor-kit/displays";
 import type { ACAExecutorOptions } from "./aca-executor-options.ts";
@@ -111,14 +111,14 @@ export class AcaSession implements BackendSession {
     }
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
     const writeFile = async (): Promise<void> => {
-      if (block.filename !== undefined) await this.#filesUntil(block.signal).write(block.filename, block.code);
+      if (block.filename !== undefined) await this.#filesUntil(sink.signal).write(block.filename, block.code);
     };
     await writeFile();
     const { maxOutputBytes, showsResult, setUpFunctions } = this.#settings;
     const Run = this.#pool.transport === "pump" ? PumpRun : RequestRun;
-    const remote = new Run(block, this.#pool, {
+    const remote = new Run(block, sink, this.#pool, {
       maxOutputBytes,
       showsResult,
       displays: this.#displays.forBlock(),
@@ -126,7 +126,7 @@ export class AcaSession implements BackendSession {
       setUpFunctions,
     });
     try {
-      return yield* remote.events();
+      return await remote.run();
     } catch (error) {
       throw explainError(error);
     }

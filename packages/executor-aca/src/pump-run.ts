@@ -35,7 +35,7 @@ export class PumpRun extends SessionRun {
       return "ready";
     } catch (error) {
       // It may have begun, so it is ended in the session.
-      if (this.run.signal.aborted) return "ready";
+      if (this.signal.aborted) return "ready";
       if (isSessionGone(error)) return "gone";
       if (!(error instanceof PumpLostError)) throw asBroken(error);
       // The interpreter died with the block, or was replaced since.
@@ -51,21 +51,21 @@ export class PumpRun extends SessionRun {
     }
   }
 
-  protected async *inSession(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  protected async inSession(session: RemoteSession): Promise<BlockOutcome> {
     const line = lineOf(session);
     try {
       if (this.#forged) throw this.#forged;
-      yield* this.#follow(line);
-      if (this.run.signal.aborted) return yield* this.#stop(session, line);
+      await this.#follow(line);
+      if (this.signal.aborted) return await this.#stop(session, line);
       this.endedAt = performance.now();
-      yield* this.conditions.displays.end();
+      await this.write(this.conditions.displays.end());
       return this.report({ exitCode: this.#frames.end?.exit ?? 1 });
     } catch (error) {
-      if (this.endedAt !== undefined || this.run.signal.aborted) throw error;
+      if (this.endedAt !== undefined || this.signal.aborted) throw error;
       if (!(error instanceof PumpLostError)) throw asBroken(error);
-      if (error.reason !== "forged") return yield* this.#died(session, line, error);
+      if (error.reason !== "forged") return this.#died(session, line, error);
       this.stateLost = true;
-      yield* await this.#events(this.#frames.take());
+      await this.write(await this.#events(this.#frames.take()));
       await this.#replace(session);
       throw asBroken(error);
     }
@@ -84,7 +84,7 @@ export class PumpRun extends SessionRun {
   }
 
   #order({ address }: PumpLine): BlockStart {
-    const { env, code, hostCalls } = this.run;
+    const { env, code, hostCalls } = this.block;
     const { functionsDirectory: python, functions } = this.pool;
     const directory = hostCalls?.variant === undefined ? python : `${python}/${hostCalls.variant}`;
     // The session may have been replaced since the call began, and its socket with it.
@@ -104,7 +104,7 @@ export class PumpRun extends SessionRun {
 
   /** Starts the block, once: if the answer was lost, asks whether it has begun. */
   async #start(line: PumpLine, start: BlockStart): Promise<void> {
-    const { signal } = this.run;
+    const { signal } = this;
     const order = { start, wait: stepMs };
     try {
       await line.step(order, signal, false);
@@ -119,13 +119,13 @@ export class PumpRun extends SessionRun {
     }
   }
 
-  /** Yields what the block prints until it ends or must end. */
-  async *#follow(line: PumpLine): AsyncGenerator<BlockEvent, void, void> {
-    const { signal } = this.run;
+  /** Passes on what the block prints until it ends or must end. */
+  async #follow(line: PumpLine): Promise<void> {
+    const { signal } = this;
     let wait = firstCallMs;
     for (;;) {
       const printed = this.#frames.take();
-      yield* await this.#events(printed);
+      await this.write(await this.#events(printed));
       if (this.#frames.end || signal.aborted) return;
       if (line.isConnected && !line.hasBytes) await line.moment(answerMs, signal);
       wait = line.hasBytes || printed.length > 0 ? firstCallMs : Math.min(2 * wait, longestCallMs);
@@ -136,8 +136,8 @@ export class PumpRun extends SessionRun {
   }
 
   /** Ends the block between two steps; if that is impossible, its session. */
-  async *#stop(session: RemoteSession, line: PumpLine): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    if (ExecutorStoppedError.isInstance(this.run.signal.reason)) return { exitCode: 1 };
+  async #stop(session: RemoteSession, line: PumpLine): Promise<BlockOutcome> {
+    if (ExecutorStoppedError.isInstance(this.signal.reason)) return { exitCode: 1 };
     const frames = this.#frames;
     const signal = AbortSignal.timeout(stopMs);
     try {
@@ -146,30 +146,25 @@ export class PumpRun extends SessionRun {
         left = await line.step({ wait: 100, stop: frames.number }, signal);
       }
       if (frames.end && left === "fine") {
-        yield* await this.#events(frames.take());
+        await this.write(await this.#events(frames.take()));
         return this.reportAborted();
       }
     } catch {
       // The interpreter does not answer: it may be busy in native code.
     }
-    const printed = await this.#events(frames.take());
-    yield* printed;
-    return yield* this.giveUp(session);
+    await this.write(await this.#events(frames.take()));
+    return this.giveUp(session);
   }
 
   /** The pump ended before the block: output until then may be in the scribe's journal. */
-  async *#died(
-    session: RemoteSession,
-    line: PumpLine,
-    lost: PumpLostError,
-  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async #died(session: RemoteSession, line: PumpLine, lost: PumpLostError): Promise<BlockOutcome> {
     line.fail("its interpreter ended");
     const signal = AbortSignal.timeout(journalMs);
     await line.readJournal(() => session.api.readFile(this.pool.logName, signal), journalMs);
-    yield* await this.#events(this.#frames.take());
+    await this.write(await this.#events(this.#frames.take()));
     const reason = await this.#leaveDead(session, line, lost);
     if (this.#frames.end) return this.report({ exitCode: this.#frames.end.exit });
-    yield { type: "stderr", data: `${reason}\n` };
+    await this.write([{ type: "stderr", data: `${reason}\n` }]);
     return this.report({ exitCode: 1 });
   }
 

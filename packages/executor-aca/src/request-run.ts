@@ -11,11 +11,11 @@ import { readValue } from "./session/result-display.ts";
 /** One block as one execution of the service, whose answer contains all output. */
 export class RequestRun extends SessionRun {
   protected async begin(session: RemoteSession): Promise<SessionState> {
-    return session.begin(this.run.env, this.run.signal);
+    return session.begin(this.block.env, this.signal);
   }
 
-  protected async *inSession(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    return yield* this.#show(await this.#execute(session), session);
+  protected async inSession(session: RemoteSession): Promise<BlockOutcome> {
+    return this.#show(await this.#execute(session), session);
   }
 
   protected async printedUntil(log: string): Promise<readonly BlockEvent[]> {
@@ -29,9 +29,9 @@ export class RequestRun extends SessionRun {
   }
 
   async #execute(session: RemoteSession): Promise<ExecutionAnswer> {
-    const { code, env, timeoutMs, signal } = this.run;
+    const { code, env, timeoutMs } = this.block;
     const wrapped = this.pool.language.wrap(code, env);
-    const order = { code: wrapped, timeoutMs, maxOutput: this.maxOutput, repeatable: false, signal };
+    const order = { code: wrapped, timeoutMs, maxOutput: this.maxOutput, repeatable: false, signal: this.signal };
     const answer = await session.api.execute(order);
     this.endedAt = performance.now();
     // A concurrent block had to be ended, and the shared session went with it.
@@ -40,25 +40,32 @@ export class RequestRun extends SessionRun {
   }
 
   /** The value of the last expression: its pictures, or its text on its own line. */
-  async *#showValue({ result }: ExecutionAnswer, startsLine: boolean): AsyncGenerator<BlockEvent, void, void> {
+  async #showValue({ result }: ExecutionAnswer, startsLine: boolean): Promise<void> {
     const { displays, showsResult } = this.conditions;
     const { pictures, text } = readValue(result);
-    for (const data of pictures) yield* await displays.events({ data, isUpdate: false, isQuiet: !showsResult });
-    if (text !== undefined && showsResult) yield { type: "stdout", data: `${startsLine ? "" : "\n"}${text}\n` };
+    for (const data of pictures) {
+      await this.write(await displays.events({ data, isUpdate: false, isQuiet: !showsResult }));
+    }
+    if (text !== undefined && showsResult) {
+      await this.write([{ type: "stdout", data: `${startsLine ? "" : "\n"}${text}\n` }]);
+    }
   }
 
-  async *#show(answer: ExecutionAnswer, { api }: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async #show(answer: ExecutionAnswer, { api }: RemoteSession): Promise<BlockOutcome> {
     const { logName, language } = this.pool;
     const { stdout, stderr, error, succeeded } = answer;
-    const truncated = yield* arrangeOutput({
+    const arranged = arrangeOutput({
       stdout,
       stderr,
       maxOutput: this.maxOutput,
-      openLog: language.hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.run.signal) : undefined,
+      openLog: language.hasLog ? () => openLate((signal) => api.readFile(logName, signal), this.signal) : undefined,
     });
-    yield* this.#showValue(answer, stdout === "" || stdout.endsWith("\n"));
+    let step = await arranged.next();
+    for (; step.done !== true; step = await arranged.next()) await this.write([step.value]);
+    const truncated = step.value;
+    await this.#showValue(answer, stdout === "" || stdout.endsWith("\n"));
     const message = error?.message ?? "";
-    if (!succeeded && !stderr.includes(message)) yield { type: "stderr", data: `${message}\n` };
+    if (!succeeded && !stderr.includes(message)) await this.write([{ type: "stderr", data: `${message}\n` }]);
     return this.report({ exitCode: exitCodeOf(answer), truncated });
   }
 }

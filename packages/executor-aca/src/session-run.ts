@@ -1,5 +1,5 @@
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
-import { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type Sink, writeAll } from "@fenced/executor-kit";
 import type { BlockDisplays } from "@fenced/executor-kit/displays";
 import { OutcomeUnknownError } from "./api/session-api.ts";
 import { ServiceError } from "./http/service-error.ts";
@@ -27,7 +27,8 @@ const sessionAttempts = 5;
 
 /** One block's run in a session; subclasses implement the transport. */
 export abstract class SessionRun {
-  protected readonly run: BlockRun;
+  protected readonly block: BlockRun;
+  protected readonly sink: Sink;
   protected readonly pool: OpenPool;
   protected readonly conditions: RunConditions;
   protected readonly maxOutput: number;
@@ -36,8 +37,9 @@ export abstract class SessionRun {
   protected stateLost = false;
   #reported = false;
 
-  constructor(run: BlockRun, pool: OpenPool, conditions: RunConditions) {
-    this.run = run;
+  constructor(block: BlockRun, sink: Sink, pool: OpenPool, conditions: RunConditions) {
+    this.block = block;
+    this.sink = sink;
     this.pool = pool;
     this.conditions = conditions;
     this.maxOutput = Math.min(conditions.maxOutputBytes + outputReserve, mostOutput);
@@ -47,32 +49,41 @@ export abstract class SessionRun {
   protected abstract begin(session: RemoteSession): Promise<SessionState>;
 
   /** Runs the block in a session in which it was prepared. */
-  protected abstract inSession(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void>;
+  protected abstract inSession(session: RemoteSession): Promise<BlockOutcome>;
 
   /** What the block printed until its session was given up. @param log - the executor's file of that session. */
   protected abstract printedUntil(log: string): Promise<readonly BlockEvent[]>;
 
-  async *events(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(): Promise<BlockOutcome> {
     const { place } = this.pool;
     this.stateLost = place.lossUnreported;
     place.lossUnreported = false;
     try {
-      return yield* this.#inSomeSession();
+      return await this.#inSomeSession();
     } finally {
       // An aborted or rejected call does not report that variables are gone, so the next result must.
       if (this.stateLost && !this.#reported) place.lossUnreported = true;
     }
   }
 
-  async *#inSomeSession(): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  /** Ends the block. */
+  protected get signal(): AbortSignal {
+    return this.sink.signal;
+  }
+
+  protected write(events: readonly BlockEvent[]): Promise<void> {
+    return writeAll(this.sink, events);
+  }
+
+  async #inSomeSession(): Promise<BlockOutcome> {
     for (let attempt = 1; ; attempt += 1) {
       const session = await this.#prepare();
       try {
-        return yield* this.inSession(session);
+        return await this.inSession(session);
       } catch (error) {
         // The block has run; only its output could not be shown.
         if (this.endedAt !== undefined) throw error;
-        if (this.run.signal.aborted) return yield* this.giveUp(session);
+        if (this.signal.aborted) return this.giveUp(session);
         // Refused because the session is gone: the block has not run.
         const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
         if (!lost) throw asUnknownOutcome(error);
@@ -85,7 +96,7 @@ export abstract class SessionRun {
   async #prepare(): Promise<RemoteSession> {
     const { place } = this.pool;
     for (let attempt = 1; attempt <= sessionAttempts; attempt += 1) {
-      const session = await place.session(this.run.signal);
+      const session = await place.session(this.signal);
       if (place.functionsMissing) {
         place.functionsMissing = false;
         await this.conditions.setUpFunctions().catch((error: unknown) => {
@@ -105,8 +116,8 @@ export abstract class SessionRun {
   async #renew(lost: RemoteSession, state: "bare" | "gone"): Promise<void> {
     const { place } = this.pool;
     this.stateLost = true;
-    if (state === "bare") await place.repair(lost, this.run.signal);
-    else await place.renew(lost, this.run.signal);
+    if (state === "bare") await place.repair(lost, this.signal);
+    else await place.renew(lost, this.signal);
     await this.conditions.writeFile();
   }
 
@@ -119,14 +130,14 @@ export abstract class SessionRun {
 
   /** The outcome of an aborted block; its result reports a lost state only if its time was up. */
   protected reportAborted(): BlockOutcome {
-    this.#reported = this.run.signal.reason === timeIsUp;
+    this.#reported = this.signal.reason === timeIsUp;
     return { exitCode: 1, stateLost: this.stateLost };
   }
 
   /** The service has no call that ends a running block, so this gives the session up. Keeps the block's output so far. */
-  protected async *giveUp(session: RemoteSession): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  protected async giveUp(session: RemoteSession): Promise<BlockOutcome> {
     // An executor that stops or restarts gives up the session itself.
-    if (ExecutorStoppedError.isInstance(this.run.signal.reason)) return { exitCode: 1 };
+    if (ExecutorStoppedError.isInstance(this.signal.reason)) return { exitCode: 1 };
     this.stateLost = true;
     if (this.pool.place.holds(session)) {
       this.pool.place.onLost(
@@ -138,7 +149,7 @@ export abstract class SessionRun {
       printed = await this.printedUntil(log);
     });
     const outcome = this.reportAborted();
-    yield* printed;
+    await this.write(printed);
     return outcome;
   }
 }

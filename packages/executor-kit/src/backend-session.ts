@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { ExecutorCapabilities } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
-import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
+import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { Sink } from "./run/sink.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
@@ -39,23 +39,23 @@ export interface BackendSession {
   openHostCalls?(accept: (connection: Duplex) => void): Promise<string>;
 
   /**
-   * Runs one block: yields its output and returns how it ended. While a slow consumer does not request the next event,
-   * make the program wait.
+   * Runs one block: writes its output to the sink, and returns how it ended. While the sink has no room, make the
+   * program wait.
    *
-   * `block.signal` may abort at any time, even while an event is being consumed: kill everything that the block
-   * started, and return once it is dead. Anything returned, yielded or thrown afterwards is dropped.
+   * `sink.signal` may abort at any time, even while a write waits: kill everything that the block started, and return
+   * once it is dead. Anything written, returned or thrown afterwards is dropped.
    *
    * @throws WorkspacePathError, FileNotFoundError or InvalidInputError if the file `block.filename` cannot be created;
    * the block then fails with a sentence about it.
    * @throws BackendUnavailableError if the backend broke down; the call then rejects.
    */
-  run(block: BlockRun, sink: Sink): AsyncGenerator<BlockEvent, BlockOutcome, void> | Promise<BlockOutcome>;
+  run(block: BlockRun, sink: Sink): Promise<BlockOutcome>;
 
   /**
    * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`. Children
    * that it leaves running stay alive until `reset`. Required if the executor's `capabilities.processes` is true.
    */
-  runProgram?(program: ProgramRun, sink: Sink): AsyncGenerator<BlockEvent, BlockOutcome, void> | Promise<BlockOutcome>;
+  runProgram?(program: ProgramRun, sink: Sink): Promise<BlockOutcome>;
 
   /** Absolute path of the work directory, as programs see it, if it is known. Required with `runProgram`. */
   readonly workspacePath?: string | undefined;

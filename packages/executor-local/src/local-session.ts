@@ -19,13 +19,13 @@ import {
   programsOf,
   removeOwnFile,
   type BackendSession,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
   type DirectoryFiles,
   type FunctionPlaces,
   type LanguageCommand,
   type ProgramRun,
+  type Sink,
 } from "@fenced/executor-kit";
 import { HostGround } from "./host-ground.ts";
 import { findLanguages, type FoundLanguages } from "./languages/find-languages.ts";
@@ -138,7 +138,7 @@ export class LocalSession implements BackendSession {
     return this.#calls.address;
   }
 
-  async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(run: BlockRun, sink: Sink): Promise<BlockOutcome> {
     const { ground, languages } = this.#parts;
     const language = languages.found.get(run.language);
     if (!language) {
@@ -151,19 +151,19 @@ export class LocalSession implements BackendSession {
       codeFile = await ground.directories.writeBlock(run, language.extension);
     } catch (error) {
       if (!inline || !isDiskFull(error)) throw error;
-      return yield* this.#run(inline, run);
+      return this.#run(inline, run, sink);
     }
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
     try {
-      return { ...(yield* this.#run([...language.command, codeFile], run)), codeFile };
+      return { ...(await this.#run([...language.command, codeFile], run, sink)), codeFile };
     } finally {
       // The block may have replaced the file or locked the directory; its result counts nevertheless.
       if (temporary) await removeOwnFile(codeFile);
     }
   }
 
-  runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    return this.#run(program.argv, program);
+  runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+    return this.#run(program.argv, program, sink);
   }
 
   get files(): DirectoryFiles {
@@ -194,7 +194,8 @@ export class LocalSession implements BackendSession {
   #run(
     command: readonly [string, ...string[]],
     run: Omit<ProgramRun, "argv"> & Pick<BlockRun, "hostCalls">,
-  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+    sink: Sink,
+  ): Promise<BlockOutcome> {
     const { ground, pipes, env, seatbelt } = this.#parts;
     const { directories, group, mark } = ground;
     const { functions, virtualEnv } = this.#settings;
@@ -210,12 +211,11 @@ export class LocalSession implements BackendSession {
         [mark.name]: mark.value,
       },
       ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
-      signal: run.signal,
       scratch: directories.sessionDirectory,
       onStart: (pid: number) => this.#started.add(pid),
       group,
       leftOpen: this.#leftOpen,
     };
-    return runProcess(spec, pipes);
+    return runProcess(spec, pipes, sink);
   }
 }

@@ -15,9 +15,9 @@ import {
   listProcesses,
   type BackendSession,
   type BaseExecutorOptions,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
+  type Sink,
 } from "../../executor-kit/src/index.ts";
 
 type Answer = { type: "stdout" | "stderr"; text: string } | { type: "end"; code: number };
@@ -95,7 +95,8 @@ class StatefulPythonSession implements BackendSession {
     return { python: join(this.#directory, "functions") };
   }
 
-  async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(run: BlockRun, sink: Sink): Promise<BlockOutcome> {
+    const { signal } = sink;
     if (run.filename !== undefined) await this.files.write(run.filename, run.code);
     const block = { name: "STATEFUL_BLOCK", value: randomUUID() };
     const interpreter = (this.#interpreter ??= this.#startInterpreter());
@@ -106,8 +107,8 @@ class StatefulPythonSession implements BackendSession {
       this.#stateLost = true;
       killed = killSince(interpreter, before, block);
     };
-    run.signal.addEventListener("abort", kill, { once: true });
-    if (run.signal.aborted) kill();
+    signal.addEventListener("abort", kill, { once: true });
+    if (signal.aborted) kill();
     const stateLost = this.#stateLost;
     this.#stateLost = false;
     const env = { ...this.#environment, ...run.env, [block.name]: block.value };
@@ -118,12 +119,12 @@ class StatefulPythonSession implements BackendSession {
         if (done === true) break;
         const answer = JSON.parse(value) as Answer;
         if (answer.type === "end") return { exitCode: answer.code, stateLost };
-        yield { type: answer.type, data: answer.text };
+        await sink.write({ type: answer.type, data: answer.text });
       }
       await killed;
       return { exitCode: 137, stateLost: true };
     } finally {
-      run.signal.removeEventListener("abort", kill);
+      signal.removeEventListener("abort", kill);
     }
   }
 

@@ -1,14 +1,13 @@
 import type { Duplex } from "node:stream";
 import { ExecutorStoppedError } from "@fenced/core";
-import { joinSignals } from "@fenced/core/abort";
 import {
   Leash,
   RemoteFiles,
   timeIsUp,
   type BackendSession,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
+  type Sink,
 } from "@fenced/executor-kit";
 import { DisplayBoard, RichEvents } from "@fenced/executor-kit/displays";
 import { TreeAccess, workspacePath } from "./files/tree-access.ts";
@@ -87,18 +86,16 @@ export class WasmSession implements BackendSession {
     if (await this.#replaceEnded(signal)) this.#options.functions.forget();
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
+    const { signal } = sink;
     // An earlier block may have ended its interpreter although it succeeded.
-    if ((await this.#replaceEnded(block.signal)) && block.setup !== true) await this.#options.functions.setUpAgain();
+    if ((await this.#replaceEnded(signal)) && block.setup !== true) await this.#options.functions.setUpAgain();
     if (block.filename !== undefined) await this.files.write(block.filename, block.code);
     const engine = engineOf(block.language);
-    const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, block.signal));
-    const forged = new AbortController();
-    const signal = joinSignals(block.signal, forged.signal);
+    const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, signal));
     const displays = this.#displays.forBlock();
-    const events = new RichEvents(displays, () => forged.abort());
-    const outcome = yield* events.of(interpreter.run({ ...block, signal }), { exitCode: 137, stateLost: true });
-    if (outcome.stateLost === true) this.#tellLoss(engine, block.signal);
+    const outcome = await new RichEvents(displays, sink).of((pieces) => interpreter.run(block, pieces));
+    if (outcome.stateLost === true) this.#tellLoss(engine, signal);
     return displays.truncated ? { ...outcome, truncated: true } : outcome;
   }
 

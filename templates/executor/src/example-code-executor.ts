@@ -15,9 +15,9 @@ import {
   listenForCalls,
   runChild,
   type BackendSession,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
+  type Sink,
 } from "@fenced/executor-kit";
 import { exampleExecutorOptions, type ExampleExecutorOptions } from "./example-executor-options.ts";
 
@@ -109,19 +109,21 @@ class ExampleSession implements BackendSession {
     return this.#calls.address;
   }
 
-  async *run(block: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
     const file = block.filename ?? `${ownPrefix}${randomUUID()}.js`;
     await this.files.write(file, block.code);
     const codeFile = path.join(this.#workspace, file);
     try {
-      const outcome = yield* runChild({
-        command: [process.execPath, "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON", codeFile],
-        cwd: this.#workspace,
-        env: { ...hostEnvironment([]), ...block.env, [this.#mark.name]: this.#mark.value },
-        ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
-        signal: block.signal,
-        onStart: (pid) => this.#started.add(pid),
-      });
+      const outcome = await runChild(
+        {
+          command: [process.execPath, "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON", codeFile],
+          cwd: this.#workspace,
+          env: { ...hostEnvironment([]), ...block.env, [this.#mark.name]: this.#mark.value },
+          ...(block.stdin === undefined ? {} : { stdin: block.stdin }),
+          onStart: (pid) => this.#started.add(pid),
+        },
+        sink,
+      );
       return { ...outcome, codeFile };
     } finally {
       const temporary = block.filename === undefined && this.#cleanupTempFiles;

@@ -3,9 +3,9 @@ import {
   BaseCodeExecutor,
   DirectoryFiles,
   type BackendSession,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
+  type Sink,
 } from "@fenced/executor-kit";
 
 /** One transparent pixel. */
@@ -40,10 +40,13 @@ export class PictureExecutor extends BaseCodeExecutor {
   }
 }
 
-async function* draw({ code }: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+async function draw({ code }: BlockRun, sink: Sink): Promise<BlockOutcome> {
   for (const line of code.split("\n")) {
-    yield { type: "stdout", data: `${line}\n` };
-    yield { type: "display", display: { data: { "image/png": pixel, "text/plain": line }, files: [] } };
+    await sink.write({ type: "stdout", data: `${line}\n` });
+    await sink.write({
+      type: "display",
+      display: { data: { "image/png": pixel, "text/plain": line }, files: [] },
+    });
   }
-  return Promise.resolve({ exitCode: 0 });
+  return { exitCode: 0 };
 }

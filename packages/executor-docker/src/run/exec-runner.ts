@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import { answered, dockerReason, OutputDemultiplexer, type Container, type Exec } from "@fenced/docker-daemon";
-import { feedProgram, isLiveInput, OutputQueue, type BlockEvent } from "@fenced/executor-kit";
+import { feedProgram, isLiveInput, type OutputPiece, OutputStreams, type Sink } from "@fenced/executor-kit";
 import type { PlaceRunner, ProgramEnd, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
 
@@ -47,10 +47,11 @@ export class ExecRunner implements BlockRunner {
     this.#context = context;
   }
 
-  async *run({ argv, env, stdin, signal }: ExecutedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  async run({ argv, env, stdin }: ExecutedProgram, sink: Sink<OutputPiece>): Promise<ProgramEnd> {
+    const { signal } = sink;
     const mark = randomUUID();
     const kills = await this.#oomKills();
-    const stream = await this.#start(argv, { ...env, FENCED_BLOCK: mark }, stdin);
+    const stream = await this.#start(argv, { ...env, FENCED_BLOCK: mark }, sink, stdin);
     let killed: Promise<void> | undefined;
     const kill = (): void => {
       killed ??= this.#tool(["sh", "-c", killProgram, "fenced", `FENCED_BLOCK=${mark}`]).then(
@@ -61,7 +62,7 @@ export class ExecRunner implements BlockRunner {
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();
     try {
-      const exitCode = yield* stream.events();
+      const exitCode = await stream.ended;
       await killed;
       const outOfMemory = exitCode === 137 && !signal.aborted && (await this.#oomKills()) !== kills;
       return { exitCode, outOfMemory };
@@ -90,17 +91,12 @@ export class ExecRunner implements BlockRunner {
 
   /** Runs one of Fenced's own short programs; returns its output. */
   async #tool(argv: readonly string[]): Promise<string> {
-    const stream = await this.#start(argv, {}, undefined);
-    const read = async (): Promise<string> => {
-      let text = "";
-      for (const events = stream.events(); ;) {
-        const { value, done } = await events.next();
-        if (done === true) return text;
-        if ("data" in value) text += String(value.data);
-      }
-    };
+    let text = "";
+    const write = ({ data }: OutputPiece): undefined => void (text += Buffer.from(data).toString());
+    const stream = await this.#start(argv, {}, { signal: new AbortController().signal, write });
     try {
-      return await answered(read(), "ending the processes of a block", toolMs);
+      await answered(stream.ended, "ending the processes of a block", toolMs);
+      return text;
     } catch (error) {
       const lost = error instanceof Error ? error : new Error(String(error));
       this.#context.lose(lost);
@@ -113,6 +109,7 @@ export class ExecRunner implements BlockRunner {
   async #start(
     argv: readonly string[],
     env: Readonly<Record<string, string>>,
+    sink: Sink<OutputPiece>,
     stdin?: ExecutedProgram["stdin"],
   ): Promise<ExecStream> {
     this.#assertThere();
@@ -130,7 +127,7 @@ export class ExecRunner implements BlockRunner {
       });
       const exec = await answered(create, "exec create");
       const started = exec.start({ hijack: true, stdin: stdin !== undefined });
-      const stream = new ExecStream(exec, await answered(started, "exec start"), stdin);
+      const stream = new ExecStream(exec, await answered(started, "exec start"), sink, stdin);
       this.#streams.add(stream);
       return stream;
     } catch (cause) {
@@ -147,29 +144,37 @@ export class ExecRunner implements BlockRunner {
 
 const toolMs = 20_000;
 
-/** Bytes that may wait for a slow consumer before the stream, and eventually the program, has to wait. */
-const highWaterMark = 262_144;
 const pollMs = 100;
 /** Milliseconds of silence after which an ended program's output counts as complete. */
 const quietMs = 500;
 
 /** The output and the end of one `exec` of the daemon. */
 class ExecStream {
+  /** Resolves to the exit code when the program has ended and its output has been written to the sink. */
+  readonly ended: Promise<number>;
   readonly #exec: Exec;
   readonly #stream: Duplex;
-  readonly #output = new OutputQueue<number>();
-  #arrived = 0;
+  readonly #output = new OutputStreams();
+  #end: (exitCode: number) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
   #over: boolean = false;
 
-  constructor(exec: Exec, stream: Duplex, stdin: ExecutedProgram["stdin"]) {
+  constructor(exec: Exec, stream: Duplex, sink: Sink<OutputPiece>, stdin: ExecutedProgram["stdin"]) {
     this.#exec = exec;
     this.#stream = stream;
-    const demultiplexer = new OutputDemultiplexer((name, bytes) => this.#output.push(name, bytes));
-    stream.on("data", (chunk: Buffer) => {
-      if (this.#over) return;
-      this.#arrived += chunk.length;
+    this.ended = new Promise((resolve, reject) => {
+      this.#end = resolve;
+      this.#reject = reject;
+    });
+    this.ended.catch(() => {});
+    let room: Promise<void> | undefined;
+    const demultiplexer = new OutputDemultiplexer((type, data) => {
+      room = sink.write({ type, data }) ?? room;
+    });
+    this.#output.follow(stream, (chunk) => {
+      room = undefined;
       demultiplexer.push(chunk);
-      if (this.#output.waiting > highWaterMark) stream.pause();
+      return room;
     });
     // The program does not read its input, or the connection broke; its end shows which.
     stream.on("error", () => {});
@@ -181,30 +186,16 @@ class ExecStream {
     void this.#watch();
   }
 
-  /** Yields the program's output, and returns its exit code. */
-  async *events(): AsyncGenerator<BlockEvent, number, void> {
-    try {
-      return yield* this.#output.events({
-        taken: () => {
-          if (this.#stream.isPaused() && this.#output.waiting <= highWaterMark / 2) this.#stream.resume();
-        },
-      });
-    } finally {
-      this.#over = true;
-      // What the program left running may keep writing; read and drop that until the container or the process ends.
-      this.#stream.resume();
-    }
-  }
-
   /** Ends the output of a killed program, unless the daemon reports its end soon. */
   async leave(): Promise<void> {
     await sleep(500);
-    this.#output.end(137);
+    this.#close();
+    this.#end(137);
   }
 
   fail(error: unknown): void {
-    this.#over = true;
-    this.#output.fail(error);
+    this.#close();
+    this.#reject(error);
     this.#stream.destroy();
   }
 
@@ -221,8 +212,8 @@ class ExecStream {
    * output. Does not count silence while nobody reads. Only blocks that leave a child with their output open wait here.
    */
   async #settle(): Promise<void> {
-    for (let seen = -1; !this.#over && (seen !== this.#arrived || this.#stream.isPaused());) {
-      seen = this.#arrived;
+    for (let seen = -1; !this.#over && (seen !== this.#output.arrived || this.#output.isPaused);) {
+      seen = this.#output.arrived;
       await sleep(quietMs);
     }
     await this.#finish();
@@ -238,21 +229,27 @@ class ExecStream {
 
   async #finish(): Promise<void> {
     if (this.#over) return;
-    this.#over = true;
+    this.#close();
     // Right after the end, the daemon may still report the program as running.
     for (let attempt = 0; attempt < 100; attempt += 1) {
       try {
         const { Running: running, ExitCode: code } = await answered(this.#exec.inspect(), "exec inspect", 10_000);
         if (!running && code !== null) {
-          this.#output.end(code);
+          this.#end(code);
           return;
         }
       } catch (error) {
-        this.#output.fail(error);
+        this.#reject(error);
         return;
       }
       await sleep(20);
     }
-    this.#output.fail(new Error("the daemon does not report how the block ended"));
+    this.#reject(new Error("the daemon does not report how the block ended"));
+  }
+
+  /** What the program left running may keep writing; that is read and dropped until the container or the process ends. */
+  #close(): void {
+    this.#over = true;
+    this.#output.end();
   }
 }

@@ -12,10 +12,10 @@ import {
   blockSource,
   timeIsUp,
   type BackendSession,
-  type BlockEvent,
   type BlockOutcome,
   type BlockRun,
   type FunctionPlaces,
+  type Sink,
 } from "@fenced/executor-kit";
 import { CallBridge } from "../kernel/call-bridge.ts";
 import { KernelLostError } from "../kernel/kernel-request.ts";
@@ -94,31 +94,32 @@ export class JupyterSession implements BackendSession {
     return this.#calls?.bridge.kernel === kernel && this.#calls.bridge.isOpen;
   }
 
-  async *run(run: BlockRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async run(run: BlockRun, sink: Sink): Promise<BlockOutcome> {
     const slot = this.#slot;
-    const live = await this.#kernel(run.signal);
-    if (!live || run.signal.aborted) return { exitCode: 1 };
+    const { signal } = sink;
+    const live = await this.#kernel(signal);
+    if (!live || signal.aborted) return { exitCode: 1 };
     if (run.hostCalls && this.#calls?.bridge.kernel !== live.kernel) {
       // It was replaced after the call began, so the block would not find its functions.
       const message = "The kernel was replaced; host functions are available again in the next call.\n";
-      yield { type: "stderr", data: message };
-      return { exitCode: 1, stateLost: this.#takeStateLost(run) };
+      void sink.write({ type: "stderr", data: message });
+      return { exitCode: 1, stateLost: this.#takeStateLost(signal) };
     }
     const env = this.#newVariables(run, live);
     const calls = this.#callPlaces(run);
     const refusals = slot.collectRefusals();
     try {
-      const prepared = await this.#answer(this.#prepare(live, run, { env, calls }), live, run.signal);
-      if (!prepared) return { exitCode: 1, network: refusals(), stateLost: this.#takeStateLost(run) };
-      const outcome = yield* runCell(run, { slot, live, interruptGraceMs: this.#settings.interruptGraceMs });
-      return { ...outcome, network: refusals(), stateLost: this.#takeStateLost(run) };
+      const prepared = await this.#answer(this.#prepare(live, run, { env, calls }), live, signal);
+      if (!prepared) return { exitCode: 1, network: refusals(), stateLost: this.#takeStateLost(signal) };
+      const outcome = await runCell(run, sink, { slot, live, interruptGraceMs: this.#settings.interruptGraceMs });
+      return { ...outcome, network: refusals(), stateLost: this.#takeStateLost(signal) };
     } catch (error) {
       if (!(error instanceof KernelLostError)) throw error;
-      return { ...(yield* this.#afterLoss(error, live)), network: refusals() };
+      return { ...(await this.#afterLoss(error, live, sink)), network: refusals() };
     } finally {
       refusals();
       if (env && live.helper && !live.kernel.end) {
-        await this.#answer(live.helper.ask("pop_env", { calls }), live, run.signal).catch(() => {});
+        await this.#answer(live.helper.ask("pop_env", { calls }), live, signal).catch(() => {});
       }
     }
   }
@@ -169,12 +170,12 @@ export class JupyterSession implements BackendSession {
   }
 
   /** Whether variables were lost. Nobody sees the result of an aborted block, so the next block has to report it. */
-  #takeStateLost({ signal }: BlockRun): boolean {
+  #takeStateLost(signal: AbortSignal): boolean {
     return (!signal.aborted || signal.reason === timeIsUp) && this.#slot.takeStateLost();
   }
 
   /** The block could not finish: the next one gets a new kernel. */
-  async *#afterLoss({ end }: KernelLostError, live: SlotKernel): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  async #afterLoss({ end }: KernelLostError, live: SlotKernel, sink: Sink): Promise<BlockOutcome> {
     const memory = await this.#slot.outOfMemory();
     await this.#slot.discard(live);
     if (memory === undefined && end.kind === "unreachable") {
@@ -183,7 +184,10 @@ export class JupyterSession implements BackendSession {
           "Make sure that the server is running; the next call starts a new kernel, without the variables of this one.",
       });
     }
-    yield { type: "stderr", data: `The block did not finish: ${memory ?? end.reason}. Variables are lost.\n` };
+    void sink.write({
+      type: "stderr",
+      data: `The block did not finish: ${memory ?? end.reason}. Variables are lost.\n`,
+    });
     return { exitCode: 1, stateLost: this.#slot.takeStateLost() };
   }
 

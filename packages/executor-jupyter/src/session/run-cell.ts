@@ -1,5 +1,5 @@
 import { within } from "@fenced/core/abort";
-import { blockSource, type BlockEvent, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { blockSource, type BlockOutcome, type BlockRun, type Sink, writeAll } from "@fenced/executor-kit";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
 import { expressionValue } from "../python/python-helper.ts";
 import { CellOutput } from "./cell-output.ts";
@@ -17,30 +17,31 @@ export interface CellSettings {
  *
  * @throws KernelLostError if the kernel, or the connection to it, is lost.
  */
-export async function* runCell(
+export async function runCell(
   run: BlockRun,
+  sink: Sink,
   { slot, live, interruptGraceMs }: CellSettings,
-): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+): Promise<BlockOutcome> {
+  const { signal } = sink;
   const request = startCell(run, live);
   const output = new CellOutput(slot.displays.forBlock());
   const input = linesOf(run.stdin ?? "");
   const endOfInput = live.kernel.language === "python" ? pythonEndOfInput : "";
   try {
     for (;;) {
-      const message = await request.next(run.signal);
+      const message = await request.next(signal);
       if (!message) break;
-      yield* await output.events(message);
+      await writeAll(sink, await output.events(message));
       if (message.header.msg_type === "input_request") live.kernel.reply(input.next().value ?? endOfInput);
     }
-    if (run.signal.aborted) {
-      for (const message of request.takeAll()) yield* await output.events(message);
-      yield* output.end();
+    if (signal.aborted) {
+      for (const message of request.takeAll()) await writeAll(sink, await output.events(message));
+      await writeAll(sink, output.end());
       await endCell(request, slot, live, interruptGraceMs);
       return { exitCode: 1, truncated: output.truncated || request.incomplete };
     }
     const reply = await request.finished;
-    yield* output.end();
-    yield* output.reply(reply);
+    await writeAll(sink, [...output.end(), ...output.reply(reply)]);
     return { exitCode: output.exitCode || shellExit(reply), truncated: output.truncated || request.incomplete };
   } finally {
     request.dropOutputs();

@@ -2,8 +2,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
 import { BackendUnavailableError } from "@fenced/core";
-import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
-import { OutputQueue } from "../run/output-queue.ts";
+import { timeIsUp, type BlockOutcome } from "../run/block-run.ts";
+import { OutputStreams } from "../run/output-streams.ts";
+import type { Sink } from "../run/sink.ts";
 import { killProcesses, type ProcessFamily } from "./kill-processes.ts";
 
 /** A program of this host to run as a block. */
@@ -14,8 +15,6 @@ export interface ChildProgram {
   readonly env: Readonly<Record<string, string>>;
   /** `undefined`: standard input is closed. */
   readonly stdin?: string;
-  /** Kills everything that the program started. */
-  readonly signal: AbortSignal;
   /**
    * Called with the process id; the process leads its own session. Pass the id in `endedRoots` to a later
    * `killProcesses`.
@@ -24,13 +23,15 @@ export interface ChildProgram {
 }
 
 /**
- * Runs a program of this host as a block: yields its output, returns its exit code and the time of its end. Processes
- * that it leaves running stay alive until `killProcesses` ends them by a mark, which `env` should contain.
+ * Runs a program of this host as a block: writes its output to the sink, returns its exit code and the time of its end.
+ * The sink's signal kills everything that it started. Processes that it leaves running stay alive until `killProcesses`
+ * ends them by a mark, which `env` should contain.
  *
  * @throws BackendUnavailableError if the program cannot be started.
  */
-export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-  const { command, cwd, stdin, signal, onStart } = program;
+export async function runChild(program: ChildProgram, sink: Sink): Promise<BlockOutcome> {
+  const { command, cwd, stdin, onStart } = program;
+  const { signal } = sink;
   const mark = { name: "FENCED_BLOCK", value: randomUUID() };
   const [file, ...words] = command;
   const child = spawn(file, words, {
@@ -41,38 +42,42 @@ export async function* runChild(program: ChildProgram): AsyncGenerator<BlockEven
     windowsHide: true,
   });
   if (child.pid !== undefined) onStart?.(child.pid);
-  const output = new OutputQueue<BlockOutcome>();
-  output.follow("stdout", child.stdout);
-  output.follow("stderr", child.stderr);
+  const output = new OutputStreams();
+  output.follow(child.stdout, (data) => sink.write({ type: "stdout", data }));
+  output.follow(child.stderr, (data) => sink.write({ type: "stderr", data }));
   // A program need not read its input.
   child.stdin.on("error", () => {});
   child.stdin.end(stdin);
-  child.on("error", (error) => output.fail(notStarted(error, file, cwd)));
   let endedAt: number | undefined;
   let killed: Promise<void> | undefined;
-  const end = async (exitCode: number): Promise<void> => {
-    await output.drained();
-    output.end({ exitCode, ...(endedAt === undefined ? {} : { endedAt }) });
-  };
+  let end: (exitCode: number) => void = () => {};
+  let fail: (error: unknown) => void = () => {};
+  const ended = new Promise<number>((resolve, reject) => {
+    end = resolve;
+    fail = reject;
+  });
+  child.on("error", (error) => fail(notStarted(error, file, cwd)));
   child.on("exit", (code, name) => {
     endedAt = performance.now();
-    void end(code ?? 128 + (name ? constants.signals[name] : 0));
+    end(code ?? 128 + (name ? constants.signals[name] : 0));
   });
   const kill = (): void => {
-    // The program finished in time and only its reader is slow, so what it left running stays alive.
+    // The program finished in time and only its output is still read, so what it left running stays alive.
     if (endedAt !== undefined && signal.reason === timeIsUp) return;
     // If the system cannot end the program (because a process is stuck in a driver), use the output so far.
-    killed ??= killProcesses({ ...rootOf(child), mark }).then(() => end(128 + constants.signals.SIGKILL));
-    killed.catch((error: unknown) => output.fail(error));
+    killed ??= killProcesses({ ...rootOf(child), mark });
+    killed.then(() => end(128 + constants.signals.SIGKILL), fail);
   };
   signal.addEventListener("abort", kill, { once: true });
   if (signal.aborted) kill();
   try {
-    const outcome = yield* output.events();
+    const exitCode = await ended;
+    await output.drained();
     await killed;
-    return outcome;
+    return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
   } finally {
     signal.removeEventListener("abort", kill);
+    output.end();
   }
 }
 

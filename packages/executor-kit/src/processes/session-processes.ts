@@ -10,7 +10,7 @@ import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, sig
 import * as z from "zod";
 import type { BackendSession } from "../backend-session.ts";
 import type { BlockOutcome, ProgramRun } from "../run/block-run.ts";
-import { runInto, type Sink } from "../run/sink.ts";
+import type { Sink } from "../run/sink.ts";
 import type { SessionLife } from "../session-life.ts";
 import { StartedProcess, WritableStartedProcess } from "./started-process.ts";
 
@@ -38,11 +38,8 @@ const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<ProcessOptions>);
 
-/** A program to run; its sink ends it. */
-type Program = Omit<ProgramRun, "signal">;
-
 /** Runs a program in an open session. */
-export type RunProgram<Session> = (session: Session, program: Program, sink: Sink) => Promise<BlockOutcome>;
+export type RunProgram<Session> = (session: Session, program: ProgramRun, sink: Sink) => Promise<BlockOutcome>;
 
 /** Programs that run alongside an executor's blocks, in the session that is open when they are started. */
 export class SessionProcesses<Session extends BackendSession> implements ExecutorProcesses {
@@ -88,8 +85,8 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
 }
 
 /** @throws InvalidInputError if the session cannot run programs. */
-export async function runProgram(session: BackendSession, program: Program, sink: Sink): Promise<BlockOutcome> {
-  if (session.runProgram) return runInto(session.runProgram({ ...program, signal: sink.signal }, sink), sink);
+export async function runProgram(session: BackendSession, program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+  if (session.runProgram) return session.runProgram(program, sink);
   throw new InvalidInputError("Programs cannot be started alongside blocks here", {
     remedy: "Run them as blocks, or use an executor whose `capabilities.processes` is true.",
   });

@@ -20,8 +20,8 @@ export interface BlockRun {
   /** The executor's `env`, overridden by the call's. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Time limit of the block in milliseconds, for backends that need to know it; `signal` enforces it. `Infinity`: no
-   * limit.
+   * Time limit of the block in milliseconds, for backends that need to know it; the sink's signal enforces it.
+   * `Infinity`: no limit.
    */
   readonly timeoutMs: number;
   /** This block sets up functions: it is the executor's own program, not the caller's. */
@@ -33,12 +33,6 @@ export interface BlockRun {
   readonly hostCalls?: { readonly variant?: string };
   /** The block's standard input; `undefined`: it is closed. */
   readonly stdin?: string;
-  /**
-   * Aborted when the block must end: it timed out, the caller aborted or left, or the executor stops. Kill everything
-   * that the block started; `run` must finish once it is dead. The reason is `timeIsUp` if the outcome will still be
-   * reported.
-   */
-  readonly signal: AbortSignal;
 }
 
 /** A program to run alongside blocks, as the base class passes it to a session. */
@@ -51,13 +45,10 @@ export interface ProgramRun extends Pick<BlockRun, "env"> {
    * KiB. The iterable ends by itself once `runProgram` has returned.
    */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
-  /** As for a block: kill everything that the program started. */
-  readonly signal: AbortSignal;
 }
 
 /**
- * What a block outputs. Chunks of bytes may end anywhere, even within a character; the base class joins them. It copies
- * what it keeps before it requests the next event, so the memory can be reused then.
+ * What a block outputs. Chunks of bytes may end anywhere, even within a character; the base class joins them.
  */
 export type BlockEvent =
   | { readonly type: "stdout" | "stderr"; readonly data: Uint8Array | string }

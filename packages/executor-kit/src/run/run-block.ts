@@ -15,7 +15,6 @@ import { BlockOutput, type FinishedBlock, type OutputConditions } from "./block-
 import { type BlockOutcome, type BlockRun, timeIsUp } from "./block-run.ts";
 import { guardWorkspace } from "./guard-workspace.ts";
 import { filenameNotInWorkspace, prepareBlock } from "./prepare-block.ts";
-import { runInto } from "./sink.ts";
 
 /** Where an executor's blocks run, and what it gives all of them. */
 export interface BlockPlace {
@@ -97,7 +96,7 @@ async function start(
   const { index, timeoutMs, stdin, setup, host = nothingChosen } = conditions;
   const hostCalls = host.variant === undefined ? {} : { variant: host.variant };
   return functions.run(host, { index, sink: output }, (env) => {
-    const run: Omit<BlockRun, "signal"> = {
+    const run: BlockRun = {
       ...prepared,
       env: { ...place.env, ...conditions.env, ...env },
       timeoutMs,
@@ -105,9 +104,7 @@ async function start(
       ...(setup && { setup }),
       ...(host.functions.size > 0 && { hostCalls }),
     };
-    return guardWorkspace(session, place.maxWorkspaceBytes, output, (sink) =>
-      runInto(session.run({ ...run, signal: sink.signal }, sink), sink),
-    );
+    return guardWorkspace(session, place.maxWorkspaceBytes, output, (sink) => session.run(run, sink));
   });
 }
 

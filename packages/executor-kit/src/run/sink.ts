@@ -1,4 +1,6 @@
-import type { BlockEvent, BlockOutcome } from "./block-run.ts";
+import { untilAborted } from "@fenced/core/abort";
+import type { StreamName } from "../output/output-collector.ts";
+import type { BlockEvent } from "./block-run.ts";
 
 /** Receives what a program outputs. */
 export interface Sink<Event = BlockEvent> {
@@ -19,16 +21,16 @@ export interface Sink<Event = BlockEvent> {
   write(event: Event): Promise<void> | undefined;
 }
 
-/** Writes what a generator yields to a sink, no faster than the sink takes it. */
-export async function runInto(
-  run: AsyncGenerator<BlockEvent, BlockOutcome, void> | Promise<BlockOutcome>,
-  sink: Sink,
-): Promise<BlockOutcome> {
-  if (!(Symbol.asyncIterator in run)) return run;
-  for (;;) {
-    const step = await run.next();
-    if (step.done === true) return step.value;
-    const room = sink.write(step.value);
-    if (room) await room;
+/** A piece of a program's output. */
+export interface OutputPiece<Name extends string = StreamName> {
+  readonly type: Name;
+  readonly data: Uint8Array;
+}
+
+/** Writes events, and waits until there is room for more, or the program must end. */
+export async function writeAll<Event>(sink: Sink<Event>, events: Iterable<Event>): Promise<void> {
+  for (const event of events) {
+    const room = sink.write(event);
+    if (room) await untilAborted(room, sink.signal).catch(() => {});
   }
 }

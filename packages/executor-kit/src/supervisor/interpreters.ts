@@ -1,6 +1,6 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { afterMs, within } from "@fenced/core/abort";
-import type { OutputPiece } from "../run/output-queue.ts";
+import type { OutputPiece, Sink } from "../run/sink.ts";
 import { interpreterProgram, sessionsProgram } from "./python-programs.ts";
 import { type RunningPrograms, type Send, windowBytes } from "./running-programs.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
@@ -33,8 +33,6 @@ export interface InterpretedBlock {
   readonly modules: FunctionModules | null;
   /** Default: standard input is empty. */
   readonly stdin?: string;
-  /** Kills the interpreter and everything that the block started. */
-  readonly signal: AbortSignal;
 }
 
 /** The directories of function modules. */
@@ -172,15 +170,16 @@ export class Interpreter {
   }
 
   /**
-   * Runs a block; the previous one must have ended.
+   * Runs a block; the previous one must have ended. The sink's signal kills the interpreter and everything that the
+   * block started.
    *
    * @throws InterpreterGone if the interpreter ended before the block began.
    */
-  run({ signal, stdin, ...block }: InterpretedBlock): AsyncGenerator<OutputPiece<OutputName>, ProgramEnd, void> {
+  run({ stdin, ...block }: InterpretedBlock, sink: Sink<OutputPiece<OutputName>>): Promise<ProgramEnd> {
     const { programs, send } = this.#connection;
     const mark = programs.newMark();
     const env = { ...block.env, FENCED_BLOCK: mark.slice(mark.indexOf("=") + 1) };
-    return programs.runRich(signal, (number) => {
+    return programs.runRich(sink, (number) => {
       const code = Buffer.from(JSON.stringify({ ...block, env }));
       const verb = Buffer.from("code\0");
       for (const part of pieces(code)) send(frameType.session, number, Buffer.concat([verb, part]));

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
-import { timeIsUp } from "../run/block-run.ts";
-import { OutputQueue, type OutputPiece, type OutputWatcher, type SharedMemory } from "../run/output-queue.ts";
+import type { OutputPiece, Sink } from "../run/sink.ts";
 import { diskFull } from "../workspace/pinned-directory.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 import { frameType, type OutputName } from "./wire.ts";
@@ -22,19 +21,11 @@ export class InterpreterGone extends Error {}
 /** Sends a frame to the supervisor. */
 export type Send = (type: number, number: number, payload?: Uint8Array) => void;
 
-/** Receives a program's output. */
-interface Taker {
-  readonly queue: Pick<OutputQueue<ProgramEnd>, "waiting" | "end" | "fail">;
-  push(type: OutputName, bytes: Uint8Array, memory?: SharedMemory): void;
-  /** When the supervisor reported its end; a slow reader sees that later. */
-  endedAt?: number;
-}
-
 /** The programs that a supervisor is currently running. */
 export class RunningPrograms {
   readonly #send: Send;
   readonly #lose: (error: Error) => void;
-  readonly #takers = new Map<number, Taker>();
+  readonly #running = new Map<number, RunningProgram>();
   #last = 0;
 
   constructor(send: Send, lose: (error: Error) => void) {
@@ -53,94 +44,120 @@ export class RunningPrograms {
   }
 
   /**
-   * Starts a program with the frames that `start` sends, and yields its output until it has ended.
+   * Starts a program with the frames that `start` sends, and writes its output to the sink until it has ended.
    *
-   * @param signal - kills everything that the program started.
-   * @param left - called once nobody is waiting for the program any more.
+   * @param ended - called once nobody is waiting for the program any more.
    */
-  run(
-    signal: AbortSignal,
-    start: (number: number) => void,
-    left: (number: number) => void,
-  ): AsyncGenerator<OutputPiece, ProgramEnd, void> {
-    const queue = new OutputQueue<ProgramEnd>();
-    const push: Taker["push"] = (type, bytes, memory) => {
+  run(sink: Sink<OutputPiece>, start: (number: number) => void, ended?: (number: number) => void): Promise<ProgramEnd> {
+    const { signal } = sink;
+    const write: Write = (type, data) => {
       if (type === "rich") throw new Error("the supervisor's stream is not valid");
-      queue.push(type, bytes, memory);
+      return sink.write({ type, data });
     };
-    return queue.events(this.#begin({ queue, push }, signal, start, left));
+    return this.#run({ signal, write }, start, ended);
   }
 
   /** Like `run`, for a program that can also send rich output. */
-  runRich(
-    signal: AbortSignal,
-    start: (number: number) => void,
-  ): AsyncGenerator<OutputPiece<OutputName>, ProgramEnd, void> {
-    const queue = new OutputQueue<ProgramEnd, OutputName>();
-    const push: Taker["push"] = (type, bytes, memory) => queue.push(type, bytes, memory);
-    return queue.events(this.#begin({ queue, push }, signal, start));
+  runRich(sink: Sink<OutputPiece<OutputName>>, start: (number: number) => void): Promise<ProgramEnd> {
+    return this.#run({ signal: sink.signal, write: (type, data) => sink.write({ type, data }) }, start);
   }
 
   /** Handles a piece of output. */
-  output(type: OutputName, number: number, bytes: Buffer, memory?: SharedMemory): void {
-    const taker = this.#takers.get(number);
-    taker?.push(type, bytes, memory);
-    if (taker && taker.queue.waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
+  output(type: OutputName, number: number, bytes: Buffer): void {
+    this.#running.get(number)?.output(type, bytes);
   }
 
   /** Handles the report that a program has ended. */
   ended(number: number, payload: Buffer): void {
-    const taker = this.#takers.get(number);
-    if (!taker) return;
+    const program = this.#running.get(number);
     const problem = payload.subarray(6).toString();
-    taker.endedAt = performance.now();
-    if (problem === gone) taker.queue.fail(new InterpreterGone("The interpreter has ended"));
-    else if (problem !== "") taker.queue.fail(notStarted(problem));
-    else taker.queue.end({ ...readEnd(payload), endedAt: taker.endedAt });
+    if (problem === gone) program?.fail(new InterpreterGone("The interpreter has ended"));
+    else if (problem !== "") program?.fail(notStarted(problem));
+    else program?.end({ ...readEnd(payload), endedAt: performance.now() });
   }
 
   /** Fails all of them. */
   fail(error: Error): void {
-    for (const { queue } of this.#takers.values()) queue.fail(error);
+    for (const program of this.#running.values()) program.fail(error);
   }
 
-  #begin(
-    taker: Taker,
-    signal: AbortSignal,
+  async #run(
+    { signal, write }: Output,
     start: (number: number) => void,
-    onLeft?: (number: number) => void,
-  ): OutputWatcher {
+    ended?: (number: number) => void,
+  ): Promise<ProgramEnd> {
     const number = this.newNumber();
-    this.#takers.set(number, taker);
+    const program = new RunningProgram(write, (credit) => this.#send(frameType.credit, number, credit));
+    this.#running.set(number, program);
     let killed: NodeJS.Timeout | undefined;
     const kill = (): void => {
-      // The program finished in time and only its reader is slow, so what it left running stays alive.
-      if (taker.endedAt !== undefined && signal.reason === timeIsUp) return;
       this.#send(frameType.kill, number);
       killed ??= setTimeout(() => this.#lose(notEnded()), killMs);
     };
     start(number);
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();
-    const left = (): void => {
+    try {
+      return await program.whenEnded;
+    } finally {
       clearTimeout(killed);
       signal.removeEventListener("abort", kill);
-      this.#takers.delete(number);
-      onLeft?.(number);
-    };
-    return { taken: this.#creditor(number), left };
+      this.#running.delete(number);
+      ended?.(number);
+    }
+  }
+}
+
+type Write = (type: OutputName, data: Uint8Array) => Promise<void> | undefined;
+
+/** Where a program's output goes. */
+interface Output {
+  readonly signal: AbortSignal;
+  readonly write: Write;
+}
+
+/** One of them: passes its output on, and gives the supervisor credit for what was taken. */
+class RunningProgram {
+  readonly whenEnded: Promise<ProgramEnd>;
+  readonly #write: Write;
+  readonly #sendCredit: (credit: Buffer) => void;
+  /** Bytes that were written while there was no room. */
+  #waiting = 0;
+  /** Bytes that were taken since the last credit. */
+  #taken = 0;
+  end: (end: ProgramEnd) => void = () => {};
+  fail: (error: Error) => void = () => {};
+
+  constructor(write: Write, sendCredit: (credit: Buffer) => void) {
+    this.#write = write;
+    this.#sendCredit = sendCredit;
+    this.whenEnded = new Promise((resolve, reject) => {
+      this.end = resolve;
+      this.fail = reject;
+    });
   }
 
-  #creditor(number: number): (bytes: number) => void {
-    let taken = 0;
-    return (bytes) => {
-      taken += bytes;
-      if (taken < windowBytes / 4) return;
-      const credit = Buffer.alloc(4);
-      credit.writeUInt32BE(taken);
-      taken = 0;
-      this.#send(frameType.credit, number, credit);
-    };
+  output(type: OutputName, bytes: Buffer): void {
+    const room = this.#write(type, bytes);
+    if (!room) {
+      this.#take(bytes.length);
+      return;
+    }
+    this.#waiting += bytes.length;
+    if (this.#waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
+    void room.then(() => {
+      this.#waiting -= bytes.length;
+      this.#take(bytes.length);
+    });
+  }
+
+  #take(bytes: number): void {
+    this.#taken += bytes;
+    if (this.#taken < windowBytes / 4) return;
+    const credit = Buffer.alloc(4);
+    credit.writeUInt32BE(this.#taken);
+    this.#taken = 0;
+    this.#sendCredit(credit);
   }
 }
 

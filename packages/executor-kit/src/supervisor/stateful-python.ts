@@ -1,9 +1,10 @@
 import { ExecutorStoppedError } from "@fenced/core";
-import { joinSignals, within } from "@fenced/core/abort";
+import { within } from "@fenced/core/abort";
 import type { DisplayBoard } from "../displays/display-board.ts";
 import { RichEvents } from "../displays/rich-events.ts";
-import { type BlockEvent, type BlockRun, timeIsUp } from "../run/block-run.ts";
-import type { FunctionModules, Interpreter, InterpreterProgram } from "./interpreters.ts";
+import { type BlockRun, timeIsUp } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
+import type { FunctionModules, InterpretedBlock, Interpreter, InterpreterProgram } from "./interpreters.ts";
 import { InterpreterGone } from "./running-programs.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 import type { Supervisor } from "./supervisor.ts";
@@ -29,7 +30,7 @@ export interface StatefulPythonSettings {
 }
 
 /** A block, and what it needs to run. */
-export interface StatefulBlock extends Pick<BlockRun, "code" | "filename" | "stdin" | "signal" | "env"> {
+export interface StatefulBlock extends Pick<BlockRun, "code" | "filename" | "stdin" | "env"> {
   /** Where it finds functions; `null` if there are none. */
   readonly modules: FunctionModules | null;
 }
@@ -63,18 +64,17 @@ export class StatefulPython {
   }
 
   /** Runs a block. Blocks must not overlap. */
-  async *run({ code, filename, signal, ...block }: StatefulBlock): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  async run({ filename, ...block }: StatefulBlock, sink: Sink): Promise<ProgramEnd> {
+    const { signal } = sink;
     this.#blocks += 1;
-    const forged = new AbortController();
-    const either = joinSignals(signal, forged.signal);
-    const request = { ...block, code, name: filename ?? `<block ${this.#blocks}>`, signal: either };
+    const request = { ...block, name: filename ?? `<block ${this.#blocks}>` };
     const displays = this.#settings.displays.forBlock();
-    const events = new RichEvents(displays, () => forged.abort());
+    const events = new RichEvents(displays, sink);
     this.#running = true;
     try {
-      const end = yield* this.#runIn(request, events);
+      const end = await this.#runIn(request, events);
       // It may have reported the block's end before it could be killed.
-      if (forged.signal.aborted) await this.#current?.interpreter.end();
+      if (events.isForged) await this.#current?.interpreter.end();
       const stateLost = this.#current?.interpreter.isOver === true;
       if (stateLost) {
         // It may have ended because its place is ending, which reports that itself.
@@ -87,14 +87,11 @@ export class StatefulPython {
     }
   }
 
-  async *#runIn(
-    request: Parameters<Interpreter["run"]>[0],
-    events: RichEvents,
-  ): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  async #runIn(request: InterpretedBlock, events: RichEvents): Promise<ProgramEnd> {
     for (let again = true; ; again = false) {
-      const interpreter = await this.start(request.signal);
+      const interpreter = await this.start(events.signal);
       try {
-        return yield* events.of(interpreter.run(request), { exitCode: 137, outOfMemory: false });
+        return await events.of((sink) => interpreter.run(request, sink));
       } catch (error) {
         // It ended before the block began, so the block runs in the next one; the end has already been reported.
         if (!(error instanceof InterpreterGone) || !again) throw error;

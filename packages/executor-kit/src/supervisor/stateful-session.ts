@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { ExecutorCapabilities } from "@fenced/core";
 import type { BackendSession } from "../backend-session.ts";
 import { DisplayBoard } from "../displays/display-board.ts";
-import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import type { FunctionModules } from "./interpreters.ts";
@@ -106,14 +106,14 @@ export class StatefulSession implements BackendSession {
     return this.#inner.openHostCalls(accept);
   }
 
-  async *run(block: BlockRun, sink: Sink): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    if (block.language !== "python") return yield* this.#inner.run(block, sink);
+  run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
+    if (block.language !== "python") return this.#inner.run(block, sink);
     const modules = this.#modules(block);
-    return yield* this.#inner.run(block, sink, (env, signal) => this.#python.run({ ...block, env, modules, signal }));
+    return this.#inner.run(block, sink, (env) => this.#python.run({ ...block, env, modules }, sink));
   }
 
-  runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    return this.#inner.runProgram(program);
+  runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+    return this.#inner.runProgram(program, sink);
   }
 
   get workspacePath(): string {

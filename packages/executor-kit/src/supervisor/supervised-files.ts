@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { Readable } from "node:stream";
 import {
   BackendUnavailableError,
   ByteQueue,
@@ -9,10 +10,12 @@ import {
   type FileStat,
 } from "@fenced/core";
 import { isLiveInput } from "../processes/program-input.ts";
+import type { OutputPiece, Sink } from "../run/sink.ts";
 import { pathBytes, pathOfLatin1 } from "../workspace/path-bytes.ts";
 import { asWorkspaceError } from "../workspace/pinned-directory.ts";
 import type { RemoteFileAccess } from "../workspace/remote-files.ts";
 import type { FileContent } from "../workspace/spool-file.ts";
+import type { ProgramEnd } from "./supervised-program.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
@@ -28,6 +31,8 @@ const [gone, unreadable] = [0xffff_ffff, 0xffff_fffe];
 /** Maximum length of one file's entry in a list in characters. */
 const longestEntry = 1_048_576;
 const longestStatus = 200;
+/** Bytes of an answer that may wait for its reader. */
+const answerBytes = 262_144;
 
 /** Where a supervisor's files are, and how to access them; read for each request, after `supervisor`. */
 export interface SupervisedFilesSettings {
@@ -175,32 +180,76 @@ export class SupervisedFiles implements RemoteFileAccess {
     const { python, workspace } = this.#settings;
     const ending = new AbortController();
     let late: NodeJS.Timeout | undefined;
-    const events = supervisor.run({
+    const program = {
       argv: [python, "-I", "-S", "-X", "utf8", "-c", filesProgram, workspace, ...words],
       env: {},
       ...(stdin === undefined ? {} : { stdin: isLiveInput(stdin) ? watched(stdin, () => late?.refresh()) : stdin }),
-      signal: ending.signal,
-    });
-    let errors = "";
+    };
+    const answer = new Answer(ending.signal);
+    const ended = answer.follow(supervisor.run(program, answer));
+    // Its reader may be busy elsewhere when it fails.
+    ended.catch(() => {});
     try {
-      for (;;) {
+      for (const pieces = answer.pieces(); ;) {
         late = setTimeout(() => ending.abort(), limitMs);
-        const { value, done } = await events.next().finally(() => clearTimeout(late));
+        const { value, done } = await pieces.next().finally(() => clearTimeout(late));
         late = undefined;
         if (ending.signal.aborted) throw notAnswered(names?.[0] ?? file, limitMs);
-        if (done === true) {
-          if (value.exitCode !== 0) throw refusal(errors, names ?? [file]);
-          return;
-        }
-        // Copy it, because the memory may be reused.
-        if (value.type === "stdout" && typeof value.data !== "string") yield Buffer.from(value.data);
-        else if (value.type === "stderr") errors = (errors + String(value.data)).slice(-longestStatus);
+        if (done === true) break;
+        yield value;
       }
+      if ((await ended).exitCode !== 0) throw refusal(answer.errors, names ?? [file]);
     } finally {
       // A reader that leaves early does not need the rest.
       ending.abort();
-      await events.return({ exitCode: 0, outOfMemory: false });
+      answer.drop();
+      await ended.catch(() => {});
     }
+  }
+}
+
+/** What a request's program prints, for one reader. */
+class Answer implements Sink<OutputPiece> {
+  readonly signal: AbortSignal;
+  errors = "";
+  readonly #stream: Readable;
+  #room: Promise<void> | undefined;
+  #resume: () => void = () => {};
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal;
+    this.#stream = new Readable({ highWaterMark: answerBytes, read: () => this.#resume() });
+  }
+
+  write({ type, data }: OutputPiece): Promise<void> | undefined {
+    if (type === "stderr") {
+      this.errors = (this.errors + Buffer.from(data).toString()).slice(-longestStatus);
+      return undefined;
+    }
+    if (this.signal.aborted || this.#stream.push(Buffer.from(data))) return undefined;
+    return (this.#room ??= new Promise((resolve) => {
+      this.#resume = () => {
+        this.#room = undefined;
+        resolve();
+      };
+    }));
+  }
+
+  /** Ends with the program. */
+  async follow(program: Promise<ProgramEnd>): Promise<ProgramEnd> {
+    try {
+      return await program;
+    } finally {
+      this.#stream.push(null);
+    }
+  }
+
+  pieces(): AsyncIterator<Uint8Array, undefined> {
+    return this.#stream[Symbol.asyncIterator]();
+  }
+
+  drop(): void {
+    this.#stream.destroy();
   }
 }
 

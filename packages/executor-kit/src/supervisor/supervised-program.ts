@@ -14,8 +14,6 @@ export interface SupervisedProgram {
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** A file to write to the workspace before the program starts. Default: none. */
   readonly file?: ProgramFile;
-  /** Kills everything that the program started. */
-  readonly signal: AbortSignal;
 }
 
 /** A file that the host creates for one program. */

@@ -17,7 +17,7 @@ import {
   commandWithoutFile,
   hostFunctionLanguages,
 } from "../languages/command-languages.ts";
-import type { BlockEvent, BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/pinned-directory.ts";
@@ -69,10 +69,7 @@ export type SupervisedFunctionPlaces = Omit<FunctionPlaces, "owner"> &
   Required<Pick<FunctionPlaces, "python" | "commands">>;
 
 /** Runs a block in an interpreter that lives on instead of in a new process. */
-export type InterpretBlock = (
-  env: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-) => AsyncGenerator<BlockEvent, ProgramEnd, void>;
+export type InterpretBlock = (env: Readonly<Record<string, string>>) => Promise<ProgramEnd>;
 
 /**
  * A session whose programs are run by a supervisor. A lost place is replaced for the next block. A backend defines how
@@ -167,17 +164,17 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   }
 
   /** @param interpret - runs the block, with its variables, instead of a new process. */
-  async *run(block: BlockRun, _sink: Sink, interpret?: InterpretBlock): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const place = await this.ready(block.signal);
+  async run(block: BlockRun, sink: Sink, interpret?: InterpretBlock): Promise<BlockOutcome> {
+    const place = await this.ready(sink.signal);
     const language = place.languages.found.get(block.language);
     if (!language) {
       throw new InvalidInputError(`No command is configured for ${block.language}`, {
         remedy: "Restart the executor.",
       });
     }
-    const { signal, stdin, filename } = block;
+    const { stdin, filename } = block;
     const env = this.#variables(place, block);
-    const given = { env, signal, ...(stdin !== undefined && { stdin }) };
+    const given = { env, ...(stdin !== undefined && { stdin }) };
     const needsFile = interpret === undefined || filename !== undefined;
     const inline =
       filename === undefined ? commandWithoutFile(block.language, language.command, block.code) : undefined;
@@ -187,42 +184,40 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
       file = needsFile ? await place.writeBlock(block, language.extension) : undefined;
     } catch (error) {
       if (!withoutFile || !isDiskFull(error)) throw error;
-      return yield* this.#follow(place, () => place.runner.run(withoutFile));
+      return this.#follow(place, sink, place.runner.run(withoutFile, sink));
     }
     const argv = this.#wrap([...language.command, file?.path ?? ""]);
     const program = { ...given, argv, ...(file?.sent && { file: file.sent }) };
-    const start = (): AsyncGenerator<BlockEvent, ProgramEnd, void> =>
-      interpret?.(env, signal) ?? orWithoutFile(place.runner, program, withoutFile);
-    return yield* this.#follow(place, start, file);
+    const running = interpret?.(env) ?? orWithoutFile(place.runner, program, withoutFile, sink);
+    return this.#follow(place, sink, running, file);
   }
 
-  async *runProgram(program: ProgramRun): AsyncGenerator<BlockEvent, BlockOutcome, void> {
-    const place = await this.ready(program.signal);
-    return yield* this.#follow(place, () => place.runner.run({ ...program, env: this.#variables(place, program) }));
+  async runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+    const place = await this.ready(sink.signal);
+    return this.#follow(place, sink, place.runner.run({ ...program, env: this.#variables(place, program) }, sink));
   }
 
-  /** Follows a program to its end and cleans up after it, however it ends. */
-  async *#follow(
-    place: Place,
-    start: () => AsyncGenerator<BlockEvent, ProgramEnd, void>,
-    file?: BlockFile,
-  ): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+  /** Waits for a program's end and cleans up after it, however it ends. */
+  async #follow(place: Place, sink: Sink, running: Promise<ProgramEnd>, file?: BlockFile): Promise<BlockOutcome> {
     const refusals = this.#settings.network?.collect();
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
     let settledAt: number;
     let problem: string | undefined;
     try {
-      end = yield* start();
+      end = await running;
     } finally {
       // Cleaning up does not count towards the program's time.
       settledAt = performance.now();
       network = refusals?.();
       problem = await place.settle(file);
     }
-    if (end.outOfMemory) yield { type: "stderr", data: this.#settings.memorySentence };
-    if (end.exitCode === busError) yield { type: "stderr", data: busErrorSentence };
-    if (problem !== undefined) yield { type: "stderr", data: problem };
+    const sentences = [
+      end.outOfMemory && this.#settings.memorySentence,
+      end.exitCode === busError && busErrorSentence,
+      problem,
+    ];
+    for (const data of sentences) if (typeof data === "string") void sink.write({ type: "stderr", data });
     const codeFile = file?.onHost;
     const endedAt = end.endedAt ?? settledAt;
     return { ...outcomeOf(end), endedAt, ...(network && { network }), ...(codeFile !== undefined && { codeFile }) };
@@ -314,16 +309,17 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
 }
 
 /** Runs a program whose file is sent with it, or its alternative if there is no space for the file. */
-async function* orWithoutFile(
+async function orWithoutFile(
   runner: PlaceRunner,
   program: SupervisedProgram,
   alternative: SupervisedProgram | undefined,
-): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  sink: Sink,
+): Promise<ProgramEnd> {
   try {
-    return yield* runner.run(program);
+    return await runner.run(program, sink);
   } catch (error) {
     if (!alternative || !program.file || !isDiskFull(error)) throw error;
-    return yield* runner.run(alternative);
+    return runner.run(alternative, sink);
   }
 }
 

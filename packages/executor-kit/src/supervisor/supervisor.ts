@@ -3,7 +3,7 @@ import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import { isLiveInput } from "../processes/program-input.ts";
-import type { BlockEvent } from "../run/block-run.ts";
+import type { OutputPiece, Sink } from "../run/sink.ts";
 import { pathBytes } from "../workspace/path-bytes.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
 import { ProgramFeed } from "./program-feed.ts";
@@ -66,16 +66,16 @@ export class Supervisor {
   }
 
   /**
-   * Starts a program: yields its output, and returns how it ended once all of its output has been read. Processes that
-   * it leaves running stay alive until `reset`. Read it to its end, or abort `signal`.
+   * Runs a program to its end: writes its output to the sink, whose signal kills everything that it started. Processes
+   * that it leaves running stay alive until `reset`.
    *
    * @throws BackendUnavailableError if the program cannot be started, or does not end within 10 s after it is killed;
    * the error passed to `fail`, if the supervisor is lost.
    */
-  run(program: SupervisedProgram): AsyncGenerator<BlockEvent, ProgramEnd, void> {
+  async run(program: SupervisedProgram, sink: Sink<OutputPiece>): Promise<ProgramEnd> {
     if (this.#lost) throw this.#lost;
     return this.#programs.run(
-      program.signal,
+      sink,
       (number) => this.#start(number, program),
       (number) => this.#endFeed(number),
     );
@@ -186,12 +186,12 @@ export class Supervisor {
    */
   receiver(): Receiver {
     const frames = new FrameReader({
-      output: (...piece) => this.#programs.output(...piece),
-      report: (...report) => this.#report(...report),
+      output: (type, number, bytes) => this.#programs.output(type, number, bytes),
+      report: (type, number, payload) => this.#report(type, number, payload),
     });
-    return (bytes, memory) => {
+    return (bytes) => {
       try {
-        frames.push(bytes, memory);
+        frames.push(bytes);
       } catch (error) {
         this.#lose(error instanceof Error ? error : new Error(String(error)));
       }

@@ -1,7 +1,6 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import type { SharedMemory } from "../run/output-queue.ts";
 
 /**
  * The types of frames between host and supervisor: up to 15 and from 64 on to the supervisor, those in between to the
@@ -78,9 +77,9 @@ const outputNames: ReadonlyMap<number, OutputName> = new Map([
 
 /** Receives what a `FrameReader` reads. */
 export interface FrameConsumer {
-  /** Receives a piece of a block's output, in the memory of the chunk that contained it. */
-  output(type: OutputName, block: number, bytes: Buffer, memory: SharedMemory | undefined): void;
-  /** Receives a complete frame of another type. */
+  /** Receives a piece of a block's output, in the memory of the chunk that contained it, which may be reused. */
+  output(type: OutputName, block: number, bytes: Buffer): void;
+  /** Receives a complete frame of another type, in memory of its own. */
   report(type: number, block: number, payload: Buffer): void;
 }
 
@@ -97,10 +96,10 @@ export class FrameReader {
   }
 
   /**
-   * @param memory - the chunk's memory, if it is reused.
+   * @param chunk - its memory can be reused once this returns.
    * @throws Error if this is not a supervisor's frame.
    */
-  push(chunk: Buffer, memory?: SharedMemory): void {
+  push(chunk: Buffer): void {
     for (let rest = chunk; rest.length > 0;) {
       if (this.#headerUsed < headerSize) {
         const taken = rest.copy(this.#header, this.#headerUsed);
@@ -110,7 +109,7 @@ export class FrameReader {
       } else {
         const piece = rest.subarray(0, this.#left);
         rest = rest.subarray(piece.length);
-        this.#take(piece, memory);
+        this.#take(piece);
       }
     }
   }
@@ -132,13 +131,13 @@ export class FrameReader {
     if (this.#left === 0) this.#end();
   }
 
-  #take(piece: Buffer, memory: SharedMemory | undefined): void {
+  #take(piece: Buffer): void {
     this.#left -= piece.length;
     const name = this.#outputName;
     if (name !== undefined) {
-      this.#consumer.output(name, this.#header.readUInt32BE(5), piece, memory);
+      this.#consumer.output(name, this.#header.readUInt32BE(5), piece);
     } else {
-      this.#report.push(memory ? Buffer.from(piece) : piece);
+      this.#report.push(Buffer.from(piece));
     }
     if (this.#left === 0) this.#end();
   }
@@ -146,7 +145,8 @@ export class FrameReader {
   #end(): void {
     this.#headerUsed = 0;
     if (this.#outputName !== undefined) return;
-    const payload = Buffer.concat(this.#report);
+    const [first] = this.#report;
+    const payload = first && this.#report.length === 1 ? first : Buffer.concat(this.#report);
     this.#report = [];
     this.#consumer.report(this.#type, this.#header.readUInt32BE(5), payload);
   }
@@ -156,8 +156,6 @@ export class FrameReader {
 const O_PATH = 0o10000000;
 /** Maximum size of one read. */
 const bufferSize = 262_144;
-/** Number of buffers to keep for later reads; others are garbage-collected. */
-const mostFree = 8;
 
 /** A connection that bypasses a daemon. */
 export interface DirectConnection {
@@ -166,8 +164,8 @@ export interface DirectConnection {
   readonly receive: (take: Receiver) => void;
 }
 
-/** Receives bytes. If their memory is reused, it keeps a piece of them only while it holds that memory. */
-export type Receiver = (bytes: Buffer, memory?: SharedMemory) => void;
+/** Receives bytes, whose memory may be reused afterwards. */
+export type Receiver = (bytes: Buffer) => void;
 
 /**
  * Connects to the socket that the supervisor created in a shared directory, so that its data does not pass through a
@@ -192,49 +190,19 @@ export async function connectDirectly(file: string): Promise<DirectConnection | 
 }
 
 function connected(file: string): Promise<DirectConnection> {
-  const buffers = new ReadBuffers();
-  const socket = connect({
-    path: file,
-    onread: {
-      buffer: () => buffers.next,
-      callback: (count) => {
-        buffers.filled(count);
-        return true;
-      },
-    },
-  });
+  // One buffer, since receivers keep nothing of it: a gigabyte of output creates no garbage.
+  const buffer = Buffer.allocUnsafeSlow(bufferSize);
+  let take: Receiver = () => {};
+  const callback = (count: number): boolean => {
+    take(buffer.subarray(0, count));
+    return true;
+  };
+  const socket = connect({ path: file, onread: { buffer, callback } });
   return new Promise((resolve, reject) => {
     socket.once("connect", () => {
       socket.resume();
-      resolve({ socket, receive: (take) => (buffers.take = take) });
+      resolve({ socket, receive: (receiver) => (take = receiver) });
     });
     socket.once("error", reject);
   });
-}
-
-/** Reused buffers for a connection, so that a gigabyte of output creates no garbage. */
-class ReadBuffers {
-  take: Receiver = () => {};
-  readonly #free: Buffer<ArrayBuffer>[] = [];
-  #next = Buffer.allocUnsafeSlow(bufferSize);
-
-  /** The buffer for the next read. */
-  get next(): Buffer {
-    return this.#next;
-  }
-
-  /** Passes on what was read into `next`. */
-  filled(count: number): void {
-    const buffer = this.#next;
-    let holders = 0;
-    const hold = (): void => {
-      holders += 1;
-    };
-    const release = (): void => {
-      holders -= 1;
-      if (holders === 0 && this.#free.length < mostFree) this.#free.push(buffer);
-    };
-    this.take(buffer.subarray(0, count), { hold, release });
-    if (holders > 0) this.#next = this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferSize);
-  }
 }

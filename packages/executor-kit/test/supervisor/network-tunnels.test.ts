@@ -11,6 +11,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { encodeFrame, frameType } from "../../src/supervisor/wire.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
+import { TextSink } from "../support/text-sink.ts";
 
 /** A supervisor of this host, and both ends of a connection through it. */
 async function connected(): Promise<{ supervisor: Supervisor; directory: string; program: net.Socket; host: Duplex }> {
@@ -73,8 +74,7 @@ describe.skipIf(process.platform !== "linux")("proxy connections through a super
 
   it("report why the port could not be created", async () => {
     const { supervisor, directory } = await connected();
-    const run = supervisor.run({ argv: ["rm", "-r", directory], env: {}, signal: new AbortController().signal });
-    while ((await run.next()).done !== true);
+    await supervisor.run({ argv: ["rm", "-r", directory], env: {} }, new TextSink());
     await expect(supervisor.openNetwork(() => {}, "certificates")).rejects.toThrow(
       /port for the proxy could not be created: .*No such file/,
     );

@@ -15,6 +15,7 @@ import {
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
+import { TextSink } from "../support/text-sink.ts";
 
 /** Prints what it hears at an abstract socket, whose name is its argument. */
 const keeperProgram = `
@@ -48,13 +49,9 @@ async function opened(config: Partial<SupervisorConfig> = {}) {
 }
 
 async function run(supervisor: Supervisor, file: { name: string; content: string; keep?: boolean }, script: string) {
-  let output = "";
-  const { signal } = new AbortController();
-  for (const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, file, signal }); ;) {
-    const { value, done } = await events.next();
-    if (done === true) return output;
-    if ("data" in value) output += String(value.data);
-  }
+  const output = new TextSink();
+  await supervisor.run({ argv: ["sh", "-c", script], env: {}, file }, output);
+  return output.stdout + output.stderr;
 }
 
 describe("a supervisor that is started by a short command", needs("python3"), () => {

@@ -18,6 +18,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isAlive } from "../support/is-alive.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
+import { TextSink } from "../support/text-sink.ts";
 
 interface Opened extends SupervisorAnswer {
   readonly child: ChildProcess;
@@ -52,14 +53,10 @@ async function run(
   supervisor: Supervisor,
   script: string,
   more: Partial<SupervisedProgram> = {},
+  output = new TextSink(),
 ): Promise<{ stdout: string; stderr: string; end: ProgramEnd }> {
-  const texts = { stdout: "", stderr: "" };
-  const { signal } = new AbortController();
-  for (const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, signal, ...more }); ;) {
-    const { value, done } = await events.next();
-    if (done === true) return { ...texts, end: value };
-    if (value.type === "stdout" || value.type === "stderr") texts[value.type] += String(value.data);
-  }
+  const end = await supervisor.run({ argv: ["sh", "-c", script], env: {}, ...more }, output);
+  return { stdout: output.stdout, stderr: output.stderr, end };
 }
 
 async function errorOf(promise: Promise<unknown>): Promise<unknown> {
@@ -78,7 +75,7 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     const script = "pwd; cat; echo $GIVEN >&2; exit 7";
     const { stdout, stderr, end } = await run(supervisor, script, { stdin: "input", env: { GIVEN: "variable" } });
     expect([stdout, stderr]).toEqual([`${workspace}\ninput`, "variable\n"]);
-    expect(end).toEqual({ exitCode: 7, outOfMemory: false });
+    expect(end).toMatchObject({ exitCode: 7, outOfMemory: false });
     expect((await run(supervisor, "", { argv: ["no-such-program"] })).end.exitCode).toBe(127);
     expect((await run(supervisor, "kill -TERM $$")).end.exitCode).toBe(143);
   });
@@ -94,8 +91,9 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     const { supervisor, workspace } = await opened();
     const controller = new AbortController();
     const script = "while :; do head -c 65536 /dev/zero; printf x >> count; done";
-    const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, signal: controller.signal });
-    await events.next();
+    const output = new TextSink(controller.signal, new Promise(() => {}));
+    const running = run(supervisor, script, {}, output);
+    await output.begun;
     const count = async (): Promise<number> => (await stat(path.join(workspace, "count"))).size;
     let before = -1;
     // The program stalls when the window is full.
@@ -105,7 +103,7 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     }
     expect(before).toBeLessThan(64);
     controller.abort();
-    for (let step = await events.next(); step.done !== true;) step = await events.next();
+    expect((await running).end.exitCode).toBe(137);
   });
 
   it("kills everything that a program started when its signal aborts, and nothing else", async () => {
@@ -114,12 +112,13 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     const controller = new AbortController();
     const script =
       "(setsid env -i sh -c 'echo $$ > pid; exec sleep 300' &) ; while [ ! -s pid ]; do sleep 0.01; done; echo; sleep 300";
-    const events = supervisor.run({ argv: ["sh", "-c", script], env: {}, signal: controller.signal });
-    await events.next();
+    const output = new TextSink(controller.signal);
+    const running = run(supervisor, script, {}, output);
+    await output.begun;
     const pid = Number(await readFile(path.join(workspace, "pid"), "utf8"));
     expect(await isAlive(pid)).toBe(true);
     controller.abort();
-    expect(await events.next()).toMatchObject({ done: true, value: { exitCode: 137 } });
+    expect((await running).end.exitCode).toBe(137);
     expect(await isAlive(pid)).toBe(false);
     expect((await other).stdout).toBe("other\n");
   });
@@ -137,16 +136,13 @@ def run():
 threading.Thread(target=run).start()
 ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
 `;
-    const events = supervisor.run({
-      argv: ["sh", "-c", `setsid python3 -c '${program}' & wait`],
-      env: {},
-      signal: controller.signal,
-    });
-    const first = await events.next();
-    const pid = Number("data" in first.value ? String(first.value.data) : "");
+    const output = new TextSink(controller.signal);
+    const running = run(supervisor, `setsid python3 -c '${program}' & wait`, {}, output);
+    await output.begun;
+    const pid = Number(output.stdout);
     expect(await isAlive(pid)).toBe(true);
     controller.abort();
-    expect(await events.next()).toMatchObject({ done: true, value: { exitCode: 137 } });
+    expect((await running).end.exitCode).toBe(137);
     expect(await isAlive(pid)).toBe(false);
   });
 
@@ -186,9 +182,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     child.kill("SIGKILL");
     expect(await failed).toEqual(new Error("explained"));
     expect(lost).toHaveLength(1);
-    expect(() => supervisor.run({ argv: ["true"], env: {}, signal: new AbortController().signal })).toThrow(
-      "explained",
-    );
+    await expect(run(supervisor, "true")).rejects.toThrow("explained");
     await expect(supervisor.reset()).rejects.toThrow("explained");
   });
 
@@ -255,7 +249,8 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     expect(left).toBe(1);
     given = 0;
     const controller = new AbortController();
-    const closed = run(supervisor, "exec <&-; sleep 600", { stdin: input(Infinity), signal: controller.signal });
+    const output = new TextSink(controller.signal);
+    const closed = run(supervisor, "exec <&-; sleep 600", { stdin: input(Infinity) }, output);
     await expect.poll(() => left).toBe(2);
     expect(given).toBeLessThan(2_000_000);
     controller.abort();

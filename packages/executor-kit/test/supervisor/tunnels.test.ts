@@ -9,6 +9,7 @@ import { connectSupervisor, type Supervisor, supervisorCommand } from "@fenced/e
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
+import { TextSink } from "../support/text-sink.ts";
 
 async function opened(): Promise<{ supervisor: Supervisor; directory: string }> {
   const directory = path.join(await temporaryDirectory(), "session");
@@ -88,9 +89,9 @@ describe.skipIf(process.platform !== "linux")("connections through a supervisor"
     expect(await supervisor.openCalls((connection) => connections.push(connection))).toBe(address);
     const program = net.connect(address.slice("unix:".length));
     await once(program, "connect");
-    const run = supervisor.run({ argv: ["sh", "-c", "echo hello"], env: {}, signal: new AbortController().signal });
-    expect(await run.next()).toMatchObject({ value: { type: "stdout", data: Buffer.from("hello\n") } });
-    expect(await run.next()).toMatchObject({ done: true, value: { exitCode: 0 } });
+    const output = new TextSink();
+    expect(await supervisor.run({ argv: ["sh", "-c", "echo hello"], env: {} }, output)).toMatchObject({ exitCode: 0 });
+    expect(output.stdout).toBe("hello\n");
     await expect.poll(() => connections.length).toBe(1);
     const closed = closeOf(program);
     supervisor.fail(new Error("lost"));

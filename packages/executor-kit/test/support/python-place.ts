@@ -12,6 +12,7 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import { onTestFinished } from "vitest";
 import { temporaryDirectory } from "./temporary-directory.ts";
+import { TextSink } from "./text-sink.ts";
 
 /** The outcome of a program. */
 export interface Outcome {
@@ -49,14 +50,10 @@ export class PythonPlace {
   ): Promise<Outcome> {
     const file = path.join(this.directory, name);
     await writeFile(file, code);
-    const texts = { stdout: "", stderr: "" };
+    const output = new TextSink(signal);
     const more = stdin === undefined ? {} : { stdin };
-    const program = { argv: [python, file], env, signal: signal ?? new AbortController().signal, ...more };
-    for (const events = this.supervisor.run(program); ;) {
-      const { value, done } = await events.next();
-      if (done === true) return { ...texts, exitCode: value.exitCode };
-      if (value.type === "stdout" || value.type === "stderr") texts[value.type] += String(value.data);
-    }
+    const { exitCode } = await this.supervisor.run({ argv: [python, file], env, ...more }, output);
+    return { stdout: output.stdout, stderr: output.stderr, exitCode };
   }
 
   /** The process that forks programs now: the supervisor's own, or the waiting interpreter. */

@@ -4,6 +4,7 @@ import { DisplayBoard } from "@fenced/executor-kit/displays";
 import { StatefulPython } from "@fenced/executor-kit/supervisor";
 import { onTestFinished } from "vitest";
 import { openPythonPlace, type PythonPlace } from "./python-place.ts";
+import { TextSink } from "./text-sink.ts";
 
 /** The outcome of a block. */
 export interface StatefulOutcome {
@@ -34,19 +35,13 @@ export class StatefulPlace {
     this.python = new StatefulPython(this.settings);
   }
 
-  async run(
-    code: string,
-    { python = this.python, signal = new AbortController().signal, ...more }: RunOptions = {},
-  ): Promise<StatefulOutcome> {
-    const texts = { stdout: "", stderr: "" };
-    const displays: MimeBundle[] = [];
-    const block = { code, env: { ...blockEnvironment, ...more.env }, modules: null, signal };
-    for (const events = python.run({ ...block, ...(more.stdin !== undefined && { stdin: more.stdin }) }); ;) {
-      const { value, done } = await events.next();
-      if (done === true) return { ...texts, displays, exitCode: value.exitCode, stateLost: value.stateLost === true };
-      if (value.type === "stdout" || value.type === "stderr") texts[value.type] += String(value.data);
-      else if (value.type === "display") displays.push(value.display.data);
-    }
+  async run(code: string, { python = this.python, signal, ...more }: RunOptions = {}): Promise<StatefulOutcome> {
+    const output = new TextSink(signal);
+    const block = { code, env: { ...blockEnvironment, ...more.env }, modules: null };
+    const stdin = more.stdin === undefined ? {} : { stdin: more.stdin };
+    const { exitCode, stateLost = false } = await python.run({ ...block, ...stdin }, output);
+    const { stdout, stderr, displays } = output;
+    return { stdout, stderr, displays, exitCode, stateLost };
   }
 
   async fork(from: StatefulPython = this.python, signal = new AbortController().signal): Promise<StatefulPython> {

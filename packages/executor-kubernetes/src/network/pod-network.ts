@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
-import { blockEnvironment } from "@fenced/executor-kit";
+import { blockEnvironment, type OutputPiece } from "@fenced/executor-kit";
 import type { Supervisor } from "@fenced/executor-kit/supervisor";
 import type { PodClient } from "../pod/pod-client.ts";
 import type { Pod } from "../pod/pod-state.ts";
@@ -63,14 +63,10 @@ async function reached(
 ): Promise<string[]> {
   const argv = [python, "-I", "-c", reachProgram, String(seconds), ...targets];
   const said = { stdout: "", stderr: "" };
-  const program = supervisor.run({ argv, env: { ...blockEnvironment }, signal });
-  let step = await program.next();
-  for (; step.done !== true; step = await program.next()) {
-    const event = step.value;
-    if (event.type === "stdout" || event.type === "stderr") said[event.type] += Buffer.from(event.data).toString();
-  }
+  const write = ({ type, data }: OutputPiece): undefined => void (said[type] += Buffer.from(data).toString());
+  const { exitCode } = await supervisor.run({ argv, env: { ...blockEnvironment } }, { signal, write });
   signal.throwIfAborted();
-  if (step.value.exitCode === 0) return said.stdout.split("\n").filter((line) => line !== "");
+  if (exitCode === 0) return said.stdout.split("\n").filter((line) => line !== "");
   throw new BackendUnavailableError(
     `Could not check whether the pod's network is closed: ${said.stderr.trim().slice(-500)}`,
     { remedy: 'Use an image whose Python has the standard library, or set `network` to "open".' },

@@ -7,14 +7,10 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isMainThread } from "node:worker_threads";
-import { type BlockEvent, errorCode, type StreamName } from "@fenced/executor-kit";
+import { errorCode, OutputStreams, type Sink, type StreamName } from "@fenced/executor-kit";
 
 /** Maximum bytes per read: the default capacity of a pipe on Linux. */
 const readSize = 65_536;
-/** Number of chunks that may wait for a slow consumer before the program has to wait. */
-const highWaterMark = 4;
-/** Smaller chunks are copied, so that the buffer can be reused at once. */
-const smallChunk = 8192;
 /** No pipe can hold more (Linux: `/proc/sys/fs/pipe-max-size`), so a program cannot leave more than this in one. */
 const pipeCapacity = 1_048_576;
 
@@ -26,75 +22,48 @@ interface Source {
 }
 
 /**
- * Reads a program's output streams and yields their data in order of arrival, no faster than the consumer takes it.
- * Reads pipes into a few reused buffers, so even a gigabyte of output creates no garbage.
+ * Reads a program's output streams and writes their data to a sink in order of arrival, no faster than the sink takes it.
+ * Reads each pipe into one reused buffer, so even a gigabyte of output creates no garbage.
  *
  * A process that the program leaves running may keep writing, for example a server's log. It must neither block nor
  * fail, so such a pipe is read and its data dropped until it ends.
  */
 export class OutputReader {
+  readonly #sink: Sink;
   readonly #sources: Source[] = [];
-  readonly #free: Buffer[] = [];
-  #queue: { readonly event: BlockEvent; readonly buffer?: Buffer }[] = [];
-  #waiting = 0;
-  #paused = false;
-  #finished = false;
-  #wake: () => void = () => {};
+  readonly #streams = new OutputStreams();
   readonly #leftOpen: Set<net.Socket>;
+  #finished = false;
 
   /** @param leftOpen - collects the pipes that outlive their program, to be destroyed when the session ends. */
-  constructor(leftOpen: Set<net.Socket>) {
+  constructor(sink: Sink, leftOpen: Set<net.Socket>) {
+    this.#sink = sink;
     this.#leftOpen = leftOpen;
   }
 
   /** Reads the pipe at `fd`, and closes it at the end. */
   addPipe(type: StreamName, fd: number): void {
-    let buffer = this.#takeBuffer();
+    const buffer = Buffer.allocUnsafeSlow(readSize);
     const read = (count: number): boolean => {
-      if (this.#finished) return true;
-      const chunk = buffer.subarray(0, count);
-      if (count < smallChunk) {
-        this.#push({ type, data: Buffer.from(chunk) });
-      } else {
-        this.#push({ type, data: chunk }, buffer);
-        buffer = this.#takeBuffer();
-      }
-      return !this.#paused;
+      if (!this.#finished) this.#streams.hold(this.#sink.write({ type, data: buffer.subarray(0, count) }));
+      return true;
     };
     const options: net.SocketConstructorOpts & { readonly onread: net.OnReadOpts } = {
       fd,
       readable: true,
       writable: false,
-      onread: { buffer: () => buffer, callback: read },
+      onread: { buffer, callback: read },
     };
     const socket = new net.Socket(options);
     this.#add({ type, fd, socket });
+    this.#streams.add(socket);
     socket.resume();
   }
 
   /** Reads one of a child's own streams. */
   addSocket(type: StreamName, socket: net.Socket): void {
     this.#add({ type, socket });
-    socket.on("data", (data: Buffer) => this.#push({ type, data }));
-  }
-
-  /** Yields what arrives until `finish`, and then what is left. An event's bytes are valid until the next event. */
-  async *events(): AsyncGenerator<BlockEvent, void, void> {
-    for (;;) {
-      const batch = this.#queue;
-      this.#queue = [];
-      for (const { event, buffer } of batch) {
-        yield event;
-        this.#waiting -= 1;
-        if (buffer) this.#free.push(buffer);
-      }
-      if (this.#queue.length > 0) continue;
-      if (this.#finished) return;
-      this.#resume();
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+    this.#streams.follow(socket, (data) => this.#sink.write({ type, data }));
   }
 
   /**
@@ -111,7 +80,6 @@ export class OutputReader {
       if (fd !== undefined && open && this.#drain(type, fd)) this.#leaveOpen(socket);
       else socket.destroy();
     }
-    this.#wake();
   }
 
   #add(source: Source): void {
@@ -120,35 +88,16 @@ export class OutputReader {
     source.socket.on("error", () => {});
   }
 
-  #push(event: BlockEvent, buffer?: Buffer): void {
-    this.#queue.push(buffer ? { event, buffer } : { event });
-    this.#waiting += 1;
-    if (this.#waiting >= highWaterMark && !this.#paused) {
-      this.#paused = true;
-      for (const { socket } of this.#sources) socket.pause();
-    }
-    this.#wake();
-  }
-
-  #resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    for (const { socket } of this.#sources) socket.resume();
-  }
-
-  #takeBuffer(): Buffer {
-    return this.#free.pop() ?? Buffer.allocUnsafeSlow(readSize);
-  }
-
   /** Reads what is in a pipe now. Returns whether anything can still write to it. */
   #drain(type: StreamName, fd: number): boolean {
+    const chunk = Buffer.allocUnsafeSlow(readSize);
     for (let left = pipeCapacity; left > 0;) {
-      const chunk = Buffer.allocUnsafeSlow(Math.min(left, readSize));
       const count = readAvailable(fd, chunk);
       if (count === undefined) return true;
       if (count === 0) return false;
       left -= count;
-      this.#push({ type, data: chunk.subarray(0, count) });
+      // Not waited for, since it is no more than the pipe could hold.
+      void this.#sink.write({ type, data: chunk.subarray(0, count) });
     }
     return true;
   }

@@ -10,11 +10,11 @@ import {
   isLiveInput,
   killProcesses,
   timeIsUp,
-  type BlockEvent,
   type BlockOutcome,
   type ControlGroup,
   type ProcessFamily,
   type ProgramRun,
+  type Sink,
 } from "@fenced/executor-kit";
 import { OutputReader, type InputPipe, type Pipe, type PipeSupply } from "./pipes.ts";
 
@@ -25,8 +25,6 @@ export interface ProcessSpec {
   /** The complete environment; the block's mark is added. */
   readonly env: Readonly<Record<string, string>>;
   readonly stdin?: ProgramRun["stdin"];
-  /** Kills everything that the block started. */
-  readonly signal: AbortSignal;
   /** A directory of the session for short-lived files. */
   readonly scratch: string;
   /** Called with the process id; the process leads its own session. */
@@ -41,21 +39,19 @@ export interface ProcessSpec {
 const blockMark = "FENCED_BLOCK";
 
 /**
- * Runs a program to its end: yields its output, returns its exit code and the time of its end. Children that it leaves
- * running stay alive.
+ * Runs a program to its end: writes its output to the sink, returns its exit code and the time of its end. Children that
+ * it leaves running stay alive, but the sink's signal kills everything that it started.
  *
  * @throws BackendUnavailableError if the program cannot be started.
  */
-export async function* runProcess(
-  spec: ProcessSpec,
-  pipes: PipeSupply,
-): AsyncGenerator<BlockEvent, BlockOutcome, void> {
+export async function runProcess(spec: ProcessSpec, pipes: PipeSupply, sink: Sink): Promise<BlockOutcome> {
   const mark = { name: blockMark, value: randomUUID() };
-  const reader = new OutputReader(spec.leftOpen);
+  const reader = new OutputReader(sink, spec.leftOpen);
   const env = { ...spec.env, [mark.name]: mark.value };
   const group = await blockGroup(spec.group, mark.value);
   const command = group?.wrap(spec.command, env) ?? spec.command;
   const { stdin } = spec;
+  const { signal } = sink;
   const live = stdin !== undefined && isLiveInput(stdin) ? stdin : undefined;
   const input = live && (await pipes.takeInput());
   const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take(), input]);
@@ -63,29 +59,33 @@ export async function* runProcess(
   if (feed && live) void feedProgram(live, feed);
   if (child.pid !== undefined) spec.onStart(child.pid);
   const exited = exitOf(child, spec);
-  let killed: Promise<void> | undefined;
-  const finish = async (): Promise<void> => reader.finish();
   let endedAt: number | undefined;
-  const kill = (): void => {
-    // The program finished in time and only its reader is slow, so what it left running stays alive.
-    if (endedAt !== undefined && spec.signal.reason === timeIsUp) return;
-    killed ??= Promise.all([group?.kill(), killProcesses({ ...rootOf(child), mark })]).then(() => {});
-    // If the system cannot end the program (because a process is stuck in a driver), use the output so far.
-    void killed.then(finish, finish);
-  };
-  void exited.then(finish, finish);
+  let killed: Promise<void> | undefined;
+  let end = (): void => {};
+  const over = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  void exited.then(end, end);
   child.once("exit", () => {
     endedAt = performance.now();
   });
-  spec.signal.addEventListener("abort", kill, { once: true });
-  if (spec.signal.aborted) kill();
+  const kill = (): void => {
+    // The program finished in time and only its output is still read, so what it left running stays alive.
+    if (endedAt !== undefined && signal.reason === timeIsUp) return;
+    killed ??= Promise.all([group?.kill(), killProcesses({ ...rootOf(child), mark })]).then(() => {});
+    // If the system cannot end the program (because a process is stuck in a driver), use the output so far.
+    void killed.then(end, end);
+  };
+  signal.addEventListener("abort", kill, { once: true });
+  if (signal.aborted) kill();
   try {
-    yield* reader.events();
+    await over;
+    await reader.finish();
     await killed;
     const exitCode = killed ? 128 + osConstants.signals.SIGKILL : await exited;
     return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
   } finally {
-    spec.signal.removeEventListener("abort", kill);
+    signal.removeEventListener("abort", kill);
     // Nobody will read the rest of the input.
     feed?.destroy();
     // This leaves the group in place while it contains a process that the block left running.

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses, OutputQueue, type BlockOutcome, type BlockRun } from "@fenced/executor-kit";
+import { killProcesses, type BlockOutcome, type BlockRun, type Sink, writeAll } from "@fenced/executor-kit";
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
@@ -12,14 +12,11 @@ import { Tree } from "../files/tree.ts";
 import { CallConnections } from "./call-connections.ts";
 import { FrameChannel, frameType, ProtocolError, unpack, type Frame } from "./frames.ts";
 import { watchMemory } from "./memory-watch.ts";
-import { Room } from "./room.ts";
 import { forgetSnapshot, openSnapshot } from "./snapshot.ts";
 import { startJavaScript, startPython, type StartedProcess } from "./start-process.ts";
 
 /** Memory that the process may use besides the interpreter's: Node, the interpreter's code, and pending output. */
 const processBytes = 536_870_912;
-/** Bytes of output that may wait for the consumer before the program has to wait. */
-const readAheadBytes = 262_144;
 const startTakesMs = 60_000;
 /** Where Python finds the modules of functions. */
 export const pythonFunctions = "/home/pyodide/functions";
@@ -31,7 +28,6 @@ const end = z.object({ exitCode: z.int().min(0).max(255), over: z.literal(true).
 
 /** Its bytes are displays; see `DisplayMessages` of the kit. */
 const isDisplay = z.object({ op: z.literal("display") });
-type Output = OutputQueue<BlockOutcome, RichPiece["type"]>;
 
 /** The kind of an interpreter: for Python, or for JavaScript and TypeScript. */
 export type Engine = "Python" | "JavaScript";
@@ -115,29 +111,19 @@ export class Interpreter {
   }
 
   /** Runs a block; `stateLost` in the outcome says that the interpreter ended with it. */
-  async *run(block: BlockRun): AsyncGenerator<RichPiece, BlockOutcome, void> {
-    const output: Output = new OutputQueue();
-    const room = new Room();
-    const kill = (): void => {
-      this.#child.kill("SIGKILL");
-      // The consumer may not be reading, and the end must not wait for it; little output is still to come.
-      room.openForGood();
-    };
-    block.signal.addEventListener("abort", kill, { once: true });
-    if (block.signal.aborted) kill();
+  async run(block: BlockRun, sink: Sink<RichPiece>): Promise<BlockOutcome> {
+    const { signal } = sink;
+    const kill = (): void => void this.#child.kill("SIGKILL");
+    signal.addEventListener("abort", kill, { once: true });
+    if (signal.aborted) kill();
     this.#busy = true;
-    const followed = this.#runToEnd(block, output, room).then(
-      (outcome) => output.end({ ...outcome, endedAt: performance.now() }),
-      (error: unknown) => output.fail(error),
-    );
     try {
-      const outcome = yield* output.events({ taken: () => room.open(), left: () => room.openForGood() });
-      return block.signal.aborted ? { ...outcome, stateLost: true } : outcome;
+      const outcome = { ...(await this.#runToEnd(block, sink)), endedAt: performance.now() };
+      return signal.aborted ? { ...outcome, stateLost: true } : outcome;
     } finally {
-      await followed;
-      block.signal.removeEventListener("abort", kill);
+      signal.removeEventListener("abort", kill);
       // The block may have ended just before: the next one must not run in an interpreter that is about to die.
-      if (block.signal.aborted) await this.kill();
+      if (signal.aborted) await this.kill();
       this.#busy = false;
     }
   }
@@ -151,7 +137,7 @@ export class Interpreter {
     this.#requests.end();
   }
 
-  async #runToEnd(block: BlockRun, output: Output, room: Room): Promise<BlockOutcome> {
+  async #runToEnd(block: BlockRun, sink: Sink<RichPiece>): Promise<BlockOutcome> {
     const finished = new AbortController();
     const watch = this.#watchMemory(finished.signal);
     try {
@@ -163,14 +149,16 @@ export class Interpreter {
         language: block.language,
         functions: this.#modulesOf(block),
       });
-      const outcome = await this.#follow(block, output, room);
+      const outcome = await this.#follow(sink);
       if (outcome) return outcome;
     } finally {
       finished.abort();
       this.#connections.end();
     }
     await this.kill();
-    if (await watch) output.push("stderr", Buffer.from(tooMuchMemory(this.#options.memoryBytes)));
+    if (await watch) {
+      void sink.write({ type: "stderr", data: Buffer.from(tooMuchMemory(this.#options.memoryBytes)) });
+    }
     return { exitCode: killed, stateLost: true };
   }
 
@@ -187,15 +175,14 @@ export class Interpreter {
    * Passes on what the process sends until the block ends. Returns `undefined` if the process ended, or sent something
    * that only forged frames contain.
    */
-  async #follow(block: BlockRun, output: Output, room: Room): Promise<BlockOutcome | undefined> {
+  async #follow(sink: Sink<RichPiece>): Promise<BlockOutcome | undefined> {
     try {
       for (let frame = await this.#channel.next(); frame; frame = await this.#channel.next()) {
-        if (frame.type === frameType.stdout) output.push("stdout", frame.body);
-        else if (frame.type === frameType.stderr) output.push("stderr", frame.body);
-        else if (frame.type === frameType.request) await this.#answer(frame, block, output);
+        if (frame.type === frameType.stdout) await writeAll(sink, [{ type: "stdout", data: frame.body }]);
+        else if (frame.type === frameType.stderr) await writeAll(sink, [{ type: "stderr", data: frame.body }]);
+        else if (frame.type === frameType.request) await this.#answer(frame, sink);
         else if (frame.type === frameType.done) return await this.#outcome(frame);
         else return undefined;
-        while (output.waiting > readAheadBytes && !room.forGood) await room.opens();
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -203,15 +190,15 @@ export class Interpreter {
     return undefined;
   }
 
-  async #answer(frame: Frame, { signal }: BlockRun, output: Output): Promise<void> {
+  async #answer(frame: Frame, sink: Sink<RichPiece>): Promise<void> {
     const asked = unpack(frame.body);
     if (isDisplay.safeParse(asked.fields).success) {
-      output.push("rich", asked.bytes);
+      await writeAll(sink, [{ type: "rich", data: asked.bytes }]);
       return this.#channel.send(frameType.answer, {});
     }
     const { fields, bytes } =
       (await this.#connections.answer(asked.fields, asked.bytes)) ??
-      (await this.#options.requests?.(asked.fields, asked.bytes, signal)) ??
+      (await this.#options.requests?.(asked.fields, asked.bytes, sink.signal)) ??
       this.#requests.answer(asked.fields, asked.bytes);
     await this.#channel.send(frameType.answer, fields, bytes);
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { joinSignals } from "@fenced/core/abort";
+import type { RichPiece } from "@fenced/executor-kit/displays";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
 import { Tree } from "../files/tree.ts";
 import { findInstalled, owner } from "../interpreter/installed.ts";
@@ -89,21 +90,17 @@ async function runProgram(
     signal,
   );
   const stdin = JSON.stringify(plan);
-  const block = { language: "python", code: installProgram, env: {}, timeoutMs: mostMs, stdin, signal };
+  const block = { language: "python", code: installProgram, env: {}, timeoutMs: mostMs, stdin };
   let said = "";
+  const write = ({ data }: RichPiece): undefined => {
+    said = `${said}${Buffer.from(data).toString()}`.slice(0, mostSaid);
+  };
   try {
-    const events = interpreter.run(block);
-    for (;;) {
-      const { done, value } = await events.next();
-      if (done !== true) {
-        if ("data" in value) said = `${said}${value.data.toString()}`.slice(0, mostSaid);
-        continue;
-      }
-      if (value.stateLost === true) return "The interpreter that read the wheels and the index crashed.";
-      if (value.exitCode !== 0) return said.trim();
-      requests.finish();
-      return undefined;
-    }
+    const { exitCode, stateLost } = await interpreter.run(block, { signal, write });
+    if (stateLost === true) return "The interpreter that read the wheels and the index crashed.";
+    if (exitCode !== 0) return said.trim();
+    requests.finish();
+    return undefined;
   } finally {
     requests.close();
     await interpreter.kill();
