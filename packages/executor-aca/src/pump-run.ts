@@ -162,7 +162,10 @@ export class PumpRun extends SessionRun {
     const signal = AbortSignal.timeout(journalMs);
     await line.readJournal(() => session.api.readFile(this.pool.logName, signal), journalMs);
     await this.write(await this.#events(this.#frames.take()));
-    const reason = await this.#leaveDead(session, line, lost);
+    // The whole session may be gone, although it was the interpreter that stopped answering first.
+    const reason = await this.#leaveDead(session, line, lost).catch((error: unknown) => {
+      throw asBroken(error);
+    });
     if (this.#frames.end) return this.report({ exitCode: this.#frames.end.exit });
     await this.write([{ type: "stderr", data: `${reason}\n` }]);
     return this.report({ exitCode: 1 });

@@ -108,7 +108,8 @@ export class PumpLine {
       const name = nameIn(result);
       return name === undefined || this.#interpreter === undefined || name === this.#interpreter;
     } catch (error) {
-      return !isSessionGone(error);
+      if (isSessionGone(error)) throw error;
+      return true;
     }
   }
 
