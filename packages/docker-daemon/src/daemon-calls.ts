@@ -2,6 +2,7 @@ import { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import type Docker from "dockerode";
+import type { ContainerCreateOptions } from "dockerode";
 
 /** The client of dockerode. */
 export type DockerClient = Docker;
@@ -17,7 +18,8 @@ export function dockerReason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(dockerReason).join(", ");
   if (!(error instanceof Error)) return String(error);
   // What the client adds to the daemon's words.
-  return error.message.replace(/^\(HTTP code \d+\) [a-z ]+ - /, "").trim();
+  const [, given = error.message] = /^\(HTTP code \d+\) [a-z ]+ - (.*\S)/s.exec(error.message) ?? [];
+  return given.trim();
 }
 
 /** Why a daemon cannot be reached over a network, including what a failed TLS handshake means. */
@@ -68,6 +70,27 @@ export async function answered<T>(answer: Promise<T>, what: string, milliseconds
   } finally {
     settled.abort();
     late.catch(() => {});
+  }
+}
+
+/**
+ * Creates a container without starting it.
+ *
+ * @throws the daemon's error, or BackendUnavailableError if it does not answer within 60 s.
+ */
+export async function createContainer(docker: DockerClient, options: ContainerCreateOptions): Promise<Container> {
+  // Passed separately, because the client would otherwise also put all options into the URL.
+  const request: ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
+    _query: { name: options.name },
+    _body: options,
+  };
+  const created = docker.createContainer(request);
+  try {
+    return await answered(created, "container create");
+  } catch (error) {
+    // If the daemon answers too late, it has created the container anyway.
+    created.then(removeContainer).catch(() => {});
+    throw error;
   }
 }
 

@@ -16,6 +16,7 @@ export {
   asDuplex,
   type Container,
   type ContainerCreateOptions,
+  createContainer,
   type DockerClient,
   dockerReason,
   type Exec,
@@ -43,4 +44,5 @@ export { giveDirectory } from "./give-directory.ts";
 export { createWithFilter } from "./hardened-container.ts";
 export { daemonSocketRefusal, holdsDaemonSocket, isPath, type MountSource, refuseSockets } from "./mounted-sockets.ts";
 export { nameUser } from "./name-user.ts";
+export { type MountedSource, refuseReplaced, type SeenMounts } from "./replaced-mounts.ts";
 export { ensureImage, type ImageRequest, type PullProgress } from "./pull-image.ts";

@@ -1,4 +1,5 @@
-import { lstat, readFile, realpath, stat } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
+import { lstat, open, readFile, readlink, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
 import { answered, isNotFound } from "./daemon-calls.ts";
@@ -23,6 +24,9 @@ const usualPlaces: readonly string[] = [
   "/run/crio/crio.sock",
 ];
 
+/** Linux's `O_PATH`, for which Node has no constant: opens even what cannot be read, such as a socket. */
+const pathOnly = 0o10_000_000;
+
 /** Why no hardened container may see the socket of a container daemon, in the words of an option's error. */
 export const daemonSocketRefusal: string =
   "must not be or contain the socket of a container daemon, which gives the code root access to the host";
@@ -43,18 +47,24 @@ export function isPath(source: string): boolean {
  * volume leads to it, and no directory in which programs listen on sockets, because code could talk to them. A socket
  * that is named itself is accepted, unless it is a daemon's.
  *
+ * @returns what was checked, for `refuseReplaced`: the device and inode of each source that is a path, if it exists.
  * @throws InvalidInputError that names the option.
  */
-export async function refuseSockets(daemon: DaemonClient, sources: readonly MountSource[]): Promise<void> {
-  if (sources.length === 0) return;
+export async function refuseSockets(
+  daemon: DaemonClient,
+  sources: readonly MountSource[],
+): Promise<ReadonlyMap<string, string>> {
+  const checked = new Map<string, string>();
+  if (sources.length === 0) return checked;
   const daemons = await Promise.all(daemonPlaces(daemon).map(resolved));
   for (const { option, source, shared = false } of sources) {
-    const places = isPath(source) ? [source] : await volumePlaces(daemon, source);
+    const { places, bound } = isPath(source) ? { places: [source], bound: source } : await volumePlaces(daemon, source);
     for (const place of places) {
       const real = await resolved(place);
       const leads =
         holdsDaemonSocket(place) || holdsDaemonSocket(real.path) || daemons.some((each) => isSame(each, real));
       if (leads) throw refusal(option, `${JSON.stringify(source)} ${daemonSocketRefusal}`);
+      if (place === bound && real.identity !== undefined) checked.set(source, real.identity);
       if (shared || !real.directory) continue;
       const [first] = await listeningBelow(real.path);
       if (first === undefined) continue;
@@ -64,6 +74,13 @@ export async function refuseSockets(daemon: DaemonClient, sources: readonly Moun
       );
     }
   }
+  return checked;
+}
+
+interface VolumePlaces {
+  readonly places: readonly string[];
+  /** The directory that it is another name for. */
+  readonly bound: string | undefined;
 }
 
 interface Place {
@@ -79,12 +96,31 @@ function daemonPlaces({ transport }: DaemonClient): readonly string[] {
 
 async function resolved(place: string): Promise<Place> {
   try {
-    const real = await realpath(place);
-    const found = await stat(real);
+    const { real, found } = await (process.platform === "linux" ? lookAt(place) : lookFor(place));
     return { path: real, identity: `${found.dev}:${found.ino}`, directory: found.isDirectory() };
   } catch {
     return { path: path.resolve(place), identity: undefined, directory: false };
   }
+}
+
+interface Found {
+  readonly real: string;
+  readonly found: BigIntStats;
+}
+
+/** Asks for the path and the identity of the same thing, whatever code does to the path meanwhile. */
+async function lookAt(place: string): Promise<Found> {
+  const handle = await open(place, pathOnly);
+  try {
+    return { real: await readlink(`/proc/self/fd/${handle.fd}`), found: await handle.stat({ bigint: true }) };
+  } finally {
+    await handle.close();
+  }
+}
+
+async function lookFor(place: string): Promise<Found> {
+  const real = await realpath(place);
+  return { real, found: await stat(real, { bigint: true }) };
 }
 
 /** True if a mounted place is a daemon's socket, under any name, or a directory that contains it. */
@@ -97,15 +133,17 @@ function isBelow(file: string, directory: string): boolean {
   return file === directory || file.startsWith(directory.endsWith("/") ? directory : `${directory}/`);
 }
 
-/** Where a named volume is; a volume can be another name for any directory. */
-async function volumePlaces({ docker }: DaemonClient, name: string): Promise<readonly string[]> {
+/** Where a named volume is; a volume can be another name for any directory, which it then is in the container. */
+async function volumePlaces({ docker }: DaemonClient, name: string): Promise<VolumePlaces> {
   try {
     const { Options: options, Mountpoint: point } = await answered(docker.getVolume(name).inspect(), "volume inspect");
     const device: unknown = options?.["device"];
-    return [point, device].filter((each) => typeof each === "string").filter((each) => isPath(each));
+    const places = [point, device].filter((each) => typeof each === "string").filter((each) => isPath(each));
+    const isBound = typeof device === "string" && String(options?.["o"]).split(",").includes("bind");
+    return { places, bound: isBound ? device : undefined };
   } catch (error) {
     // It will be created, and is then empty.
-    if (isNotFound(error)) return [];
+    if (isNotFound(error)) return { places: [], bound: undefined };
     throw error;
   }
 }

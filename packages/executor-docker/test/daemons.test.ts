@@ -3,9 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { needs } from "@fenced/test-support";
+import { relayDaemon } from "@fenced/test-support/daemon-relay";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createExecutor, printed } from "./support/create-executor.ts";
-import { relayDaemon } from "./support/daemon-relay.ts";
 import { cleanDockerEnvironment, startFailure, type DockerEnvironment } from "./support/docker-environment.ts";
 
 let environment: DockerEnvironment;

@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
+import { relayDaemon, type RelayHooks } from "@fenced/test-support/daemon-relay";
 import { expect, it, describe } from "vitest";
-import { relayDaemon, type RelayHooks } from "./support/daemon-relay.ts";
 import { docker } from "./support/docker-cli.ts";
 
 const [program, ...words] = await bundledCommand(join(import.meta.dirname, "fixtures/mortal-host.ts"));

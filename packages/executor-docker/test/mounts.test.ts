@@ -1,16 +1,17 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { link, mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { link, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { InvalidInputError } from "@fenced/core";
+import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { relayDaemon, replaceWhileMounted } from "@fenced/test-support/daemon-relay";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
-import { pythonImage } from "./support/images.ts";
+import { nodeImage, pythonImage } from "./support/images.ts";
 import { startPodman } from "./support/podman-service.ts";
 
 /** Each attempt to set the setuid or setgid bit of a file, by its system call; prints those that succeeded. */
@@ -240,3 +241,46 @@ describe("a container", needs("docker"), () => {
     expect(await printed(executor, "python", ownAddress)).toBe(`${executor.containerName} 127.0.0.1`);
   });
 });
+
+describe(
+  "a directory that is replaced between the check and the mount",
+  { ...needs("docker"), timeout: 60_000 },
+  () => {
+    let place = "";
+    beforeEach(async () => {
+      place = await mkdtemp(join(tmpdir(), "fenced-test-"));
+      for (const name of ["data", "work"]) await mkdir(join(place, name));
+    });
+    afterEach(async () => {
+      await rm(place, { recursive: true });
+    });
+    const inPlace = (name: string): string => join(place, name);
+    const swapping = (name: string) => relayDaemon("/var/run/docker.sock", replaceWhileMounted(inPlace(name)));
+    const replaced = (name: string) => (error: unknown) =>
+      BackendUnavailableError.isInstance(error) &&
+      error.message.includes(inPlace(name)) &&
+      /was replaced by something else/.test(error.message);
+
+    it.each([
+      ["with", pythonImage],
+      ["without", nodeImage],
+    ])("is refused as an extra volume, in an image %s Python", async (_, image) => {
+      await using daemon = await swapping("data");
+      const extraVolumes = { [inPlace("data")]: { bind: "/data" } };
+      const executor = createExecutor({ image, docker: daemon.address, workDir: inPlace("work"), extraVolumes });
+      await expect(executor.start()).rejects.toSatisfy(replaced("data"));
+      expect(await docker("ps", "--all", "--quiet", "--filter", `name=${executor.containerName}`)).toBe("");
+      // Nothing is wrong with it now.
+      await using again = createExecutor({ image, workDir: inPlace("work"), extraVolumes });
+      expect(await printed(again, "sh", "touch /data/made && echo made")).toBe("made");
+    });
+
+    it("is refused as a work directory, although it has the executor's probe file", async () => {
+      await using daemon = await swapping("work");
+      const executor = createExecutor({ docker: daemon.address, workDir: inPlace("work") });
+      await expect(executor.start()).rejects.toSatisfy(replaced("work"));
+      expect(await docker("ps", "--all", "--quiet", "--filter", `name=${executor.containerName}`)).toBe("");
+      expect(await readdir(inPlace("work"))).toEqual([]);
+    });
+  },
+);

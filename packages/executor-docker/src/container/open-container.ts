@@ -6,6 +6,7 @@ import {
   type Container,
   type ContainerCreateOptions,
   type ContainerLeash,
+  createContainer,
   createWithFilter,
   type Daemon,
   daemonFacts,
@@ -13,7 +14,9 @@ import {
   ensureImage,
   isNotFound,
   isPath,
+  type MountedSource,
   nameUser,
+  refuseReplaced,
   refuseSockets,
   removeContainer,
   statusCode,
@@ -63,8 +66,8 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
   try {
     const existing = request.options.reuse === true ? await findContainer(request) : undefined;
     if (existing) return await openExisting(request, existing, signal);
-    await checkRequest(request);
-    return (await openBound(request, signal)) ?? (await openWithVolume(request, signal));
+    const checked = await checkRequest(request);
+    return (await openBound(request, checked, signal)) ?? (await openWithVolume(request, checked, signal));
   } catch (cause) {
     signal.throwIfAborted();
     if (lacksShell(cause)) throw noShell(request, cause);
@@ -82,16 +85,23 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
 /**
  * Checks what only the daemon and its host can tell about the options of a new container.
  *
+ * @returns what else of this host was checked, to compare with what is mounted.
  * @throws InvalidInputError if one of them cannot be kept.
  */
-async function checkRequest({ options, daemon, directories }: ContainerRequest): Promise<void> {
+async function checkRequest({ options, daemon, directories }: ContainerRequest): Promise<readonly MountedSource[]> {
   checkLimits(daemon, await daemonFacts(daemon), options);
-  if (options.hardened === false) return;
+  if (options.hardened === false) return [];
   const volumes = Object.keys(options.extraVolumes ?? {}).map((source) => ({ option: "extraVolumes", source }));
   const { bindDir, workDir } = options;
   const own = workDir === undefined ? [] : [{ option: "workDir", source: directories.workDirectory, shared: true }];
   const bound = bindDir === undefined ? [] : [{ option: "bindDir", source: bindDir, shared: true }];
-  await refuseSockets(daemon, [...own, ...bound, ...volumes]);
+  const checked = await refuseSockets(daemon, [...own, ...bound, ...volumes]);
+  return (
+    Object.entries(options.extraVolumes ?? {})
+      // Next to a `bindDir`, paths are those of another host, or of the one around this container.
+      .filter(([source]) => bindDir === undefined && (isPath(source) || checked.has(source)))
+      .map(([source, { bind: target }]) => ({ source, target, identity: checked.get(source) }))
+  );
 }
 
 /** Details of a container, such as its main process and whether it is running. */
@@ -114,11 +124,12 @@ async function openExisting(
   const { daemon, name, options, directories } = request;
   checkNetwork(options, info);
   const probe = directories.writeOwn(probeQuestion, "probe");
+  const mounts = [ownMount(directories)];
   const entry = {
     name,
     running: info.State.Running,
     leashed: info.Config.StdinOnce && !info.State.Running && isOurs(info),
-    supervisor: { command: supervisorCommand(configOf(request, probe, false)) },
+    supervisor: { command: supervisorCommand(configOf(request, probe, false, mounts)) },
     owner: request.owner,
     directory: request.directory,
     socket: path.join(directories.workDirectory, socketOf(probe)),
@@ -127,6 +138,7 @@ async function openExisting(
   try {
     const container = await RunningContainer.open(daemon, daemon.docker.getContainer(info.Id), entry, signal);
     const bound = await isSame(directories, probe, container);
+    if (bound) await checkMounts(mounts, container, () => container.detach());
     const networked = info.HostConfig.NetworkMode !== "none";
     return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked };
   } finally {
@@ -159,7 +171,11 @@ function isOurs({ Config: config }: ContainerInfo): boolean {
 }
 
 /** @returns `undefined` if the work directory cannot be bound. */
-async function openBound(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer | undefined> {
+async function openBound(
+  request: ContainerRequest,
+  checked: readonly MountedSource[],
+  signal: AbortSignal,
+): Promise<OpenContainer | undefined> {
   const { options, directories, daemon } = request;
   // A temporary directory would be gone by the time a kept container is reused.
   const kept = options.stopContainer === false || options.autoRemove === false;
@@ -169,12 +185,11 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
   if (user.giveTo) await directories.giveTo(user.giveTo);
   const probe = directories.writeOwn(probeQuestion, "probe");
   try {
-    const container = await openNew(
-      request,
-      { user: user.name, probe, source: options.bindDir ?? directories.workDirectory },
-      signal,
-    );
+    const source = options.bindDir ?? directories.workDirectory;
+    const mounts = [ownMount(directories), ...checked];
+    const container = await openNew(request, { user: user.name, probe, source, mounts }, signal);
     if (await isSame(directories, probe, container)) {
+      await checkMounts(mounts, container, () => container.end(true));
       return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options) };
     }
     const said = container.inventory.probe ?? "it is not there";
@@ -190,10 +205,15 @@ async function openBound(request: ContainerRequest, signal: AbortSignal): Promis
   }
 }
 
-async function openWithVolume(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer> {
+async function openWithVolume(
+  request: ContainerRequest,
+  mounts: readonly MountedSource[],
+  signal: AbortSignal,
+): Promise<OpenContainer> {
   const { options } = request;
   const user = userForVolume(options.user, options.hardened ?? true);
-  const container = await openNew(request, { user, probe: undefined, source: undefined }, signal);
+  const container = await openNew(request, { user, probe: undefined, source: undefined, mounts }, signal);
+  await checkMounts(mounts, container, () => container.end(true));
   return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options) };
 }
 
@@ -204,13 +224,33 @@ interface Binding {
   /** The probe file's name. */
   readonly probe: string | undefined;
   readonly source: string | undefined;
+  /** What the supervisor identifies. */
+  readonly mounts: readonly MountedSource[];
+}
+
+function ownMount({ workDirectory: source, identity }: SessionDirectories): MountedSource {
+  return { source, target: workspacePath, identity };
+}
+
+/** @param release - called if something else was mounted. */
+async function checkMounts(
+  mounts: readonly MountedSource[],
+  { inventory }: RunningContainer,
+  release: () => void | Promise<void>,
+): Promise<void> {
+  try {
+    await refuseReplaced(mounts, inventory);
+  } catch (error) {
+    await release();
+    throw error;
+  }
 }
 
 async function openNew(request: ContainerRequest, binding: Binding, signal: AbortSignal): Promise<RunningContainer> {
   const { options, daemon, name, owner, directory } = request;
   const { workDirectory } = request.directories;
   const leashed = options.stopContainer ?? true;
-  const command = supervisorCommand(configOf(request, binding.probe, leashed));
+  const command = supervisorCommand(configOf(request, binding.probe, leashed, binding.mounts));
   const plan = { name, owner, command, user: binding.user, bindSource: binding.source };
   const created = await createWithImage(request, containerOptions(options, plan), binding.source !== undefined, signal);
   try {
@@ -234,7 +274,7 @@ async function createWithImage(
 ): Promise<Container> {
   const { options, daemon, name, leash } = request;
   const facts = await daemonFacts(daemon);
-  const create = (given: ContainerCreateOptions) => leash.creating(() => RunningContainer.create(daemon, given));
+  const create = (given: ContainerCreateOptions) => leash.creating(() => createContainer(daemon.docker, given));
   const shares = bound || Object.keys(options.extraVolumes ?? {}).some(isPath);
   const attempt = () =>
     shares && options.hardened !== false ? createWithFilter(daemon, facts, settings, create) : create(settings);
@@ -260,11 +300,13 @@ function configOf(
   { directory, programs, options }: ContainerRequest,
   probe: string | undefined,
   alone: boolean,
+  mounts: readonly MountedSource[],
 ): SupervisorConfig {
   return {
     directory,
     workspace: workspacePath,
     programs,
+    mounts: mounts.map(({ target }) => target),
     alone,
     ...(probe === undefined ? {} : { probe: `${workspacePath}/${probe}` }),
     ...(options.env?.["PATH"] === undefined ? {} : { path: options.env["PATH"] }),

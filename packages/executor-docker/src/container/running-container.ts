@@ -11,7 +11,6 @@ import {
   splitOutputs,
   statusCode,
   type Container,
-  type ContainerCreateOptions,
   type Daemon,
 } from "@fenced/docker-daemon";
 import { Heartbeat } from "@fenced/executor-kit";
@@ -89,27 +88,6 @@ export class RunningContainer {
         return undefined;
       },
     );
-  }
-
-  /**
-   * Creates a container without starting it.
-   *
-   * @throws the daemon's error.
-   */
-  static async create(daemon: Daemon, options: ContainerCreateOptions): Promise<Container> {
-    // Passed separately, because the client would otherwise also put all options into the URL.
-    const request: ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
-      _query: { name: options.name },
-      _body: options,
-    };
-    const created = daemon.docker.createContainer(request);
-    try {
-      return await answered(created, "container create");
-    } catch (error) {
-      // If the daemon answers too late, it has created the container anyway.
-      created.then(removeContainer).catch(() => {});
-      throw error;
-    }
   }
 
   /**

@@ -20,6 +20,8 @@ export interface GateSettings {
   readonly innerPort: number;
   /** The port on 127.0.0.1 that forwards to it; 0 picks a free one. */
   readonly port: number;
+  /** What the container mounts, to compare with what was checked. */
+  readonly mounts: readonly DockerDaemon.MountedSource[];
   /** Called once if the connection is lost before the gate is closed. */
   readonly onLost: (reason: string) => void;
 }
@@ -40,21 +42,23 @@ export interface ContainerGate {
   close(): Promise<void>;
 }
 
-/** @throws BackendUnavailableError if the container has no Python; the daemon's error. */
+/** @throws BackendUnavailableError if the container has no Python, or something else was mounted; the daemon's error. */
 export async function openContainerGate(
   loaded: DaemonPackage,
   container: DockerDaemon.Container,
   settings: GateSettings,
 ): Promise<ContainerGate> {
-  const { policy, innerPort, port, onLost } = settings;
+  const { policy, innerPort, port, mounts, onLost } = settings;
   const directory = `/tmp/fenced-${randomUUID().slice(0, 8)}`;
-  const stream = await loaded.execProgram(container, supervisorCommand({ directory, workspace: "/tmp" }));
+  const targets = mounts.map(({ target }) => target);
+  const command = supervisorCommand({ directory, workspace: "/tmp", mounts: targets });
+  const stream = await loaded.execProgram(container, command);
   const held: { supervisor?: Supervisor } = {};
   const lost = (error: Error): void => {
     held.supervisor?.fail(error);
     onLost(error.message);
   };
-  const { supervisor } = await connectSupervisor(loaded.splitOutputs(stream), { onLost: lost });
+  const { supervisor, inventory } = await connectSupervisor(loaded.splitOutputs(stream), { onLost: lost });
   if (!supervisor) {
     stream.destroy();
     throw new BackendUnavailableError("A network policy needs Python in the container, but this one has none", {
@@ -62,6 +66,7 @@ export async function openContainerGate(
     });
   }
   held.supervisor = supervisor;
+  await loaded.refuseReplaced(mounts, inventory);
   const network = SessionNetwork.of(policy, EgressProxy);
   const variables = (await network?.enter(supervisor)) ?? {};
   const published = await PublishedPorts.open(new Map([[innerPort, port]]), (to) => supervisor.connect(to));

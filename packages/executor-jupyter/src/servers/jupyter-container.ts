@@ -10,7 +10,7 @@ import {
   type NetworkPolicy,
   packageIndexes,
 } from "@fenced/core";
-import type { Container, ContainerCreateOptions, ContainerLeash, Daemon } from "@fenced/docker-daemon";
+import type { Container, ContainerCreateOptions, ContainerLeash, Daemon, MountedSource } from "@fenced/docker-daemon";
 import { openContainerGate, type ContainerGate, type DaemonPackage } from "./container-gate.ts";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
@@ -76,7 +76,8 @@ export class JupyterContainer {
     const leash = new loaded.ContainerLeash({ transport: daemon.transport, label: `${ownerLabel}=${owner}`, end });
     let container: Container | undefined;
     try {
-      container = await createContainer(loaded, daemon, settings, owner, leash);
+      const created = await createContainer(loaded, daemon, settings, owner, leash);
+      ({ container } = created);
       await loaded.nameUser(
         container,
         (await loaded.answered(container.inspect(), "container inspect")).Config.User,
@@ -86,7 +87,7 @@ export class JupyterContainer {
       const input = stopContainer ? await loaded.answered(container.attach(attach), "container attach") : undefined;
       await loaded.answered(container.start(), "container start");
       const started = new JupyterContainer({ daemon, package: loaded, container, leash }, input, settings.token);
-      await started.#open(settings.options);
+      await started.#open(settings.options, created.mounts);
       return started;
     } catch (cause) {
       if (container) await loaded.removeContainer(container).catch(() => {});
@@ -169,12 +170,12 @@ export class JupyterContainer {
   }
 
   /** Finds out how the server is reached. A container that has already ended is only marked as ended. */
-  async #open(options: DockerJupyterServerOptions): Promise<void> {
+  async #open(options: DockerJupyterServerOptions, mounts: readonly MountedSource[]): Promise<void> {
     const { NetworkSettings, State } = await this.#inspect();
     this.#port = Number(NetworkSettings.Ports[publishedPort]?.[0]?.HostPort ?? 0);
     if (!State.Running) this.#end();
     else if (networkOf(options).policy === "open") this.#tell([]);
-    else await this.#openGate(options);
+    else await this.#openGate(options, mounts);
   }
 
   /** Sends the token and further variables to a container that ends with this program; the server waits for them. */
@@ -183,12 +184,13 @@ export class JupyterContainer {
     this.#input?.write([...all.map(([name, value]) => `${name}=${value}`), "\n"].join("\n"));
   }
 
-  async #openGate(options: DockerJupyterServerOptions): Promise<void> {
+  async #openGate(options: DockerJupyterServerOptions, mounts: readonly MountedSource[]): Promise<void> {
     try {
       this.#gate = await openContainerGate(this.#package, this.#container, {
         policy: networkOf(options).policy,
         innerPort,
         port: options.exposePort ?? 0,
+        mounts,
         onLost: (reason) => void this.#lostGate(reason),
       });
     } catch (error) {
@@ -237,6 +239,12 @@ export function networkOf(options: DockerJupyterServerOptions): {
   return { policy, mode: policy === "open" ? dockerNetwork : "none" };
 }
 
+/** A container that has not been started, and what was checked of the directory that it is to mount. */
+interface CreatedContainer {
+  readonly container: Container;
+  readonly mounts: readonly MountedSource[];
+}
+
 /** @throws InvalidInputError if the daemon cannot keep what the options promise. */
 async function createContainer(
   loaded: DaemonPackage,
@@ -244,17 +252,22 @@ async function createContainer(
   settings: ContainerSettings,
   owner: string,
   leash: ContainerLeash,
-): Promise<Container> {
+): Promise<CreatedContainer> {
   const { options, bind } = settings;
   const facts = await loaded.daemonFacts(daemon);
   loaded.checkLimits(daemon, facts, options);
   const planned = await containerOptions(loaded, daemon, settings, owner);
-  const create = (given: ContainerCreateOptions) =>
-    leash.creating(() => loaded.answered(daemon.docker.createContainer(given), "container create"));
-  if (options.hardened === false || bind === undefined) return create(planned);
+  const create = (given: ContainerCreateOptions) => leash.creating(() => loaded.createContainer(daemon.docker, given));
+  if (options.hardened === false || bind === undefined) return { container: await create(planned), mounts: [] };
   const option = options.bindDir === undefined ? "workDir" : "bindDir";
-  await loaded.refuseSockets(daemon, [{ option, source: bind.source, shared: true }]);
-  return loaded.createWithFilter(daemon, facts, planned, create);
+  const { source } = bind;
+  const checked = await loaded.refuseSockets(daemon, [{ option, source, shared: true }]);
+  // A `bindDir` is a path of another host, or of the one around this container.
+  const isOurs = options.bindDir === undefined;
+  return {
+    container: await loaded.createWithFilter(daemon, facts, planned, create),
+    mounts: isOurs ? [{ source, target: workspacePath, identity: checked.get(source) }] : [],
+  };
 }
 
 async function containerOptions(

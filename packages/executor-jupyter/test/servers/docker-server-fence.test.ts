@@ -1,8 +1,9 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
 import { jupyterImage, needs } from "@fenced/test-support";
+import { relayDaemon, replaceWhileMounted } from "@fenced/test-support/daemon-relay";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerJupyterServer, JupyterCodeExecutor } from "../../src/index.ts";
 import { python } from "../support/python.ts";
@@ -97,6 +98,15 @@ sys.path.remove(target)
     expect(first.output).toMatch(/^start\n[^]*container ran out of memory \(limit: 256 MiB\)/);
     const second = await executor.executeCodeBlocks([python("import os\nos._exit(3)")]);
     expect(second.output).not.toMatch(/limit|container/);
+  });
+
+  it("does not get a work directory that is replaced between the check and the mount", async () => {
+    const replaced = path.join(workDir, "replaced");
+    await mkdir(replaced);
+    await using daemon = await relayDaemon("/var/run/docker.sock", replaceWhileMounted(replaced));
+    const options = { ...image, docker: daemon.address, workDir: replaced, network: "none" } as const;
+    const executor = new JupyterCodeExecutor({ server: new DockerJupyterServer(options) });
+    await expect(executor.start()).rejects.toThrow(/replaced was replaced by something else when it was mounted/);
   });
 
   it("does not mount the directory of a container daemon's socket", async () => {

@@ -43,6 +43,10 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly owner: FileOwner;
   /** The id of the process that answered. */
   readonly process: number;
+  /** The boot id of the kernel there, if `mounts` were asked for and it is known. */
+  readonly kernel?: string;
+  /** The `mounts` that exist there: `device:inode`, by path. */
+  readonly mounts: ReadonlyMap<string, string>;
   /** The probe file's content as seen there, or why it cannot be read or written. */
   readonly probe?: string;
 }
@@ -235,11 +239,16 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     // BusyBox reports built-in programs by name, without a path.
     first === "program" && (place[0]?.startsWith("/") === true || place[0] === name) ? [[name, place.join(" ")]] : [],
   );
-  const [nodeVersion, probe, packages] = [value("node"), value("probe"), value("packages")];
+  const mounts = lines.flatMap(([first, identity = "", ...place]): [string, string][] =>
+    first === "mount" ? [[place.join(" "), identity]] : [],
+  );
+  const [nodeVersion, probe, packages, kernel] = [value("node"), value("probe"), value("packages"), value("kernel")];
   const inventory = {
     programs: new Map(programs),
     owner: { uid: Number(value("uid")), gid: Number(value("gid")) },
     process: Number(value("self")),
+    mounts: new Map(mounts),
+    ...(kernel === undefined ? {} : { kernel }),
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
     ...(packages === undefined ? {} : { packages: packages.split(" ").filter((name) => /^[\w.-]{1,64}$/.test(name)) }),

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # Runs where there is no Python: reports its user and the programs that it finds, then waits until its input ends, which means
 # that the program that started it has ended. Uses only POSIX shell built-ins. Takes the arguments of supervisor.py.
-directory=$1 probe=$3
-shift 6
+directory=$1 probe=$3 mounts=$7
+shift 7
 printf 'FENCED0\n'
 mkdir -p "$directory/home" 2>/dev/null
 printf 'self %s\n' "$$"
@@ -18,6 +18,14 @@ if [ -n "$question" ]; then
   printf 'probe %s\n' "$question"
   printf '%sr' "$question" >"$probe"
 fi
+if [ "$mounts" -gt 0 ] && command -v stat >/dev/null 2>&1 && read -r kernel </proc/sys/kernel/random/boot_id; then
+  printf 'kernel %s\n' "$kernel"
+fi 2>/dev/null
+while [ "$mounts" -gt 0 ]; do
+  found=$(stat -L -c '%d:%i' "$1" 2>/dev/null) && printf 'mount %s %s\n' "$found" "$1"
+  mounts=$((mounts - 1))
+  shift
+done
 for name; do
   place=$(command -v "$name") && printf 'program %s %s\n' "$name" "$place"
 done

@@ -38,6 +38,11 @@ export interface SupervisorConfig {
    */
   readonly probe?: string;
   /**
+   * Absolute paths there. The supervisor reports which device and inode each one is, and which kernel says so: the
+   * inventory's `mounts` and `kernel`. Default: none.
+   */
+  readonly mounts?: readonly string[];
+  /**
    * The name of the abstract socket of a keeper: a process that ends the place when the connection ends or is silent
    * for a while. The supervisor sends it a byte whenever it hears from the host. The number of a descriptor, if the keeper
    * has started the supervisor and left it a socket. Linux only. Default: no keeper.
@@ -92,7 +97,17 @@ export function pythonCommand(program: string): [string, ...string[]] {
 const sizeDigits = 10;
 
 function wordsOf(config: SupervisorConfig): string[] {
-  const { directory, workspace, programs = [], path = "", alone, onHost, probe = "", keeper = "" } = config;
+  const {
+    directory,
+    workspace,
+    programs = [],
+    mounts = [],
+    path = "",
+    alone,
+    onHost,
+    probe = "",
+    keeper = "",
+  } = config;
   const kind = alone === true ? "alone" : onHost === true ? "host" : "";
-  return [directory, workspace, probe, path, kind, keeper, ...programs];
+  return [directory, workspace, probe, path, kind, keeper, String(mounts.length), ...mounts, ...programs];
 }

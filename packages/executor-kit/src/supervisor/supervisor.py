@@ -2,8 +2,8 @@
 
 Arguments, where all but the first two and the last may be empty: the session's directory, which it creates; the directory in
 which blocks run; a probe file in it; the PATH to search for programs; `alone` if nothing else is meant to run here, or `host` if
-this is the host itself; the abstract socket of a keeper, or a descriptor; the programs to look for. It imports little, and only the C cores of
-`signal` and `collections`, because every module that Python loads delays the start.
+this is the host itself; the abstract socket of a keeper, or a descriptor; a number of mounts, and these; the programs to look for. It
+imports little, and only the C cores of `signal` and `collections`, because every module that Python loads delays the start.
 """
 
 import os
@@ -26,9 +26,9 @@ import _fenced_tunnels as tunnels
 import _fenced_user_site as user_site
 from _fenced_channel import channel, events
 
-DIRECTORY, WORKSPACE, PROBE, PATH, KIND, KEEPER = sys.argv[1:7]
+DIRECTORY, WORKSPACE, PROBE, PATH, KIND, KEEPER, COUNT = sys.argv[1:8]
 ALONE = KIND == "alone"
-PROGRAMS = sys.argv[7:]
+MOUNTS, PROGRAMS = sys.argv[8 : 8 + int(COUNT)], sys.argv[8 + int(COUNT) :]
 
 resetting = False
 tunnel_orders = {
@@ -230,7 +230,7 @@ def main():
         processes.protect(0)
     os.write(1, b"FENCED1\n")
     channel.begin()
-    lines = greeting.greeting(DIRECTORY, PROBE, PATH, PROGRAMS)
+    lines = greeting.greeting(DIRECTORY, PROBE, PATH, PROGRAMS) + greeting.identities(MOUNTS)
     for name in PROGRAMS:
         blocks.prepare_python(name, blocks.environment)
     if PROBE and shortcut.listen(PROBE + ".sock"):

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { createServer, request, type IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 
 /** An address that leads to a daemon. */
 export interface DaemonRelay extends AsyncDisposable {
@@ -29,7 +31,7 @@ export async function relayDaemon(socketPath: string, hooks: RelayHooks = {}): P
     outgoing.on("close", () => passed.destroy());
     incoming.pipe(passed);
   });
-  server.on("upgrade", ({ method, url: path, headers }, client) => {
+  server.on("upgrade", ({ method, url: path, headers }, client, head) => {
     const passed = request({ socketPath, method, path, headers });
     passed.on("upgrade", (answer, upstream) => {
       const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
@@ -41,7 +43,7 @@ export async function relayDaemon(socketPath: string, hooks: RelayHooks = {}): P
       upstream.on("error", () => client.destroy());
     });
     passed.on("error", () => client.destroy());
-    passed.end();
+    void bodyOf(client, head, Number(headers["content-length"] ?? 0)).then((body) => passed.end(body));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -52,6 +54,40 @@ export async function relayDaemon(socketPath: string, hooks: RelayHooks = {}): P
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
+    },
+  };
+}
+
+/** The body of a request that asks for another protocol, which the server leaves on its connection. */
+async function bodyOf(client: Duplex, head: Buffer, size: number): Promise<Buffer> {
+  let body = head;
+  while (body.length < size) {
+    await once(client, "readable");
+    const more: unknown = client.read();
+    if (Buffer.isBuffer(more)) body = Buffer.concat([body, more]);
+  }
+  return body;
+}
+
+/**
+ * What hostile code that can write to the directory above does at the worst moment: while a container starts, a link to
+ * another directory, with all that is in `directory`, takes its place.
+ */
+export function replaceWhileMounted(directory: string): RelayHooks {
+  const [aside, other] = [`${directory}-aside`, `${directory}-other`];
+  const isStart = ({ url = "" }: IncomingMessage): boolean => /\/containers\/[^/]+\/start/.test(url);
+  return {
+    before: (incoming) => {
+      if (!isStart(incoming) || existsSync(aside)) return;
+      renameSync(directory, aside);
+      mkdirSync(other);
+      for (const name of readdirSync(aside)) linkSync(`${aside}/${name}`, `${other}/${name}`);
+      symlinkSync(other, directory);
+    },
+    answered: (incoming) => {
+      if (!isStart(incoming) || !existsSync(aside)) return;
+      rmSync(directory);
+      renameSync(aside, directory);
     },
   };
 }

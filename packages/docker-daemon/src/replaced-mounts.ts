@@ -1,0 +1,48 @@
+import { lstat, readFile } from "node:fs/promises";
+import { BackendUnavailableError } from "@fenced/core";
+
+/** A directory or file of this host that was mounted into a container. */
+export interface MountedSource {
+  readonly source: string;
+  /** Its path in the container. */
+  readonly target: string;
+  /** `device:inode` of what was checked; `undefined` if it did not exist on this host. */
+  readonly identity: string | undefined;
+}
+
+/** What a program in a container says about its mounts. */
+export interface SeenMounts {
+  /** The boot id of its kernel; `undefined` if it is unknown. */
+  readonly kernel?: string;
+  /** `device:inode` by path. */
+  readonly mounts: ReadonlyMap<string, string>;
+}
+
+/**
+ * Compares what was checked with what was mounted. A daemon mounts by name, so code of another container can replace a
+ * directory that it may write to between the check and the mount. Only a container on the same kernel can be compared:
+ * not one of a remote daemon, of Docker Desktop, or in a virtual machine or gVisor.
+ *
+ * @throws BackendUnavailableError if something else was mounted.
+ */
+export async function refuseReplaced(sources: readonly MountedSource[], seen: SeenMounts): Promise<void> {
+  const kernel = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "");
+  if (seen.kernel === undefined || seen.kernel !== kernel.trim()) return;
+  for (const { source, target, identity } of sources) {
+    const mounted = seen.mounts.get(target);
+    if (mounted === undefined || mounted === identity) continue;
+    // A path that never existed here is one of the daemon's host, if this program runs in a container itself.
+    if (identity === undefined && !(await exists(source))) continue;
+    throw new BackendUnavailableError(`${source} was replaced by something else when it was mounted into a container`, {
+      remedy:
+        "Code may have moved it: mount only directories that the code of other executors cannot replace. If your program runs in a container, mount the same directory there at the same path.",
+    });
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return lstat(file).then(
+    () => true,
+    () => false,
+  );
+}
