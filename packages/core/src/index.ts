@@ -29,7 +29,6 @@ export {
   codeResultForModel,
   type ModelOutput,
   type ModelOutputLimits,
-  shortenCodeResult,
   shortenMiddle,
 } from "./execution/code-result-for-model.ts";
 export { describeCodeExecutor } from "./execution/describe-code-executor.ts";
@@ -63,7 +62,7 @@ export {
 export type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "./execution/workspace-files.ts";
 
 export { Alias } from "./functions/alias.ts";
-export { assertFunctionSet, isJavaScriptIdentifier, isPythonIdentifier } from "./functions/names.ts";
+export { isJavaScriptIdentifier, isPythonIdentifier } from "./functions/names.ts";
 export type { FunctionLanguage } from "./functions/function-language.ts";
 export type { FunctionRequirements } from "./functions/function-requirements.ts";
 export { FunctionWithRequirements, type JavaScriptFunction } from "./functions/function-with-requirements.ts";

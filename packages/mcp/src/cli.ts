@@ -73,13 +73,14 @@ async function executorOf(
   return { create, executor: await create() };
 }
 
-interface Serving {
-  readonly options: CliOptions;
-  readonly signal: AbortSignal;
-  readonly limits: McpServerOptions;
-}
-
-async function serveHttp(create: StrongestFence["create"], { options, signal, limits }: Serving): Promise<void> {
+async function serveHttp(
+  create: StrongestFence["create"],
+  {
+    options,
+    signal,
+    limits,
+  }: { readonly options: CliOptions; readonly signal: AbortSignal; readonly limits: McpServerOptions },
+): Promise<void> {
   const { port, host, token, maxSessions, sessionIdleMs, allowHost, allowOrigin, connect } = options;
   // Reports problems before a client connects; each session opens its own connections.
   if (connect.length > 0) await checkServers(connect, signal);

@@ -38,19 +38,21 @@ export function handoffTool({ name, description, message }: CompleteHandoff): To
   return { name, description, parameters, execute: () => message };
 }
 
-/** A turn's tool calls and results, and its handoffs. */
-export interface HandoffTurn {
-  readonly source: string;
-  readonly handoffs: readonly CompleteHandoff[];
-  readonly calls: readonly ToolCall[];
-  readonly results: readonly ToolResult[];
-}
-
 /**
  * The message of the first handoff among the calls, if there is one. It carries the results of the other calls, so that
  * the target's model knows them. If there are several handoffs, the first wins: one agent speaks at a time.
  */
-export function findHandoff({ source, handoffs, calls, results }: HandoffTurn): HandoffMessage | undefined {
+export function findHandoff({
+  source,
+  handoffs,
+  calls,
+  results,
+}: {
+  readonly source: string;
+  readonly handoffs: readonly CompleteHandoff[];
+  readonly calls: readonly ToolCall[];
+  readonly results: readonly ToolResult[];
+}): HandoffMessage | undefined {
   const isHandoff = ({ name }: { readonly name: string }): boolean => handoffs.some((each) => each.name === name);
   const first = calls.find(isHandoff);
   const handoff = handoffs.find((each) => each.name === first?.name);

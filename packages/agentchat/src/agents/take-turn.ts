@@ -6,23 +6,24 @@ import { isPiece } from "../messages/message-guards.ts";
 import { watchTurn } from "../telemetry/watch-turn.ts";
 import { type ChatAgent, isResponse, type AgentResponse } from "./chat-agent.ts";
 
-/** How an agent takes a turn. */
-export interface TakeTurnOptions {
-  readonly signal: AbortSignal;
-  /** Called before the answer is yielded, with everything of the turn that is kept; the answer is last. */
-  readonly onAnswer: (news: readonly AgentMessage[], answer: ChatMessage) => void | Promise<void>;
-}
-
 /**
  * Runs an agent's turn: yields events, chunks and the answer as plain messages.
  *
+ * @param how - `onAnswer` is called before the answer is yielded, with everything of the turn that is kept; the answer is
+ * last.
  * @throws InvalidInputError if the agent does not answer, continues after its answer, or yields something that is not a
  * message.
  */
 export async function* takeTurn(
   agent: Pick<ChatAgent, "name" | "description" | "onMessagesStream">,
   messages: readonly ChatMessage[],
-  { signal, onAnswer }: TakeTurnOptions,
+  {
+    signal,
+    onAnswer,
+  }: {
+    readonly signal: AbortSignal;
+    readonly onAnswer: (news: readonly AgentMessage[], answer: ChatMessage) => void | Promise<void>;
+  },
 ): AsyncGenerator<AgentMessage, void, void> {
   const news: AgentMessage[] = [];
   let answered = false;

@@ -8,7 +8,6 @@ import {
   type ExecutionEvent,
   imageFromBytes,
   type ModelMessage,
-  shortenCodeResult,
 } from "@fenced/core";
 import { abortable } from "../common/abortable.ts";
 import { signalOption } from "../common/signal-option.ts";
@@ -24,6 +23,7 @@ import type { MessageOptions } from "../messages/message-base.ts";
 import { type ApprovalFunc, type ApprovalResponse, askApproval } from "./code-approval.ts";
 import type { PendingApprovals } from "./pending-approvals.ts";
 import { runnableLanguages } from "./runnable-code.ts";
+import { shortenCodeResult } from "./shorten-code-result.ts";
 
 const startGraceMs = 1000;
 

@@ -83,17 +83,11 @@ async function* speak(speaker: Participant, turn: Turn): AsyncGenerator<AgentMes
   }
 }
 
-interface TeamTurnOptions {
-  readonly signal: AbortSignal;
-  /** Called with the result of the team's run. */
-  readonly onResult: (result: TaskResult) => Promise<void>;
-}
-
 /** Runs a nested team on the messages that it has not heard yet. A turn that fails is undone. */
 async function* teamTurn(
   team: Team,
   unread: readonly ChatMessage[],
-  { signal, onResult }: TeamTurnOptions,
+  { signal, onResult }: { readonly signal: AbortSignal; readonly onResult: (result: TaskResult) => Promise<void> },
 ): AsyncGenerator<AgentMessage, void, void> {
   const before = await team.saveState();
   const task = unread.length === 0 ? {} : { task: unread };

@@ -3,21 +3,23 @@ import { type Operation, type TelemetryAttributes, watchStream } from "@fenced/c
 import { callDuration, conventions, tokenUsage, usageAttributes } from "./conventions.ts";
 import { finishReason, inputMessages, outputMessages } from "./message-content.ts";
 
-/** A model call to watch. */
-export interface WatchedModelCall {
-  readonly modelInfo: ModelInfo;
-  readonly messages: readonly ModelMessage[];
-  readonly stream: boolean;
-  readonly request: Omit<CreateOptions, "signal"> | undefined;
-}
-
 /**
  * Watches a model call, with any client.
  *
  * @param ask - calls the model, yields what is streamed, and reports every chunk.
  */
 export function watchModelCall<Chunk, Call extends { readonly result: CreateResult }>(
-  { modelInfo, messages, stream, request }: WatchedModelCall,
+  {
+    modelInfo,
+    messages,
+    stream,
+    request,
+  }: {
+    readonly modelInfo: ModelInfo;
+    readonly messages: readonly ModelMessage[];
+    readonly stream: boolean;
+    readonly request: Omit<CreateOptions, "signal"> | undefined;
+  },
   ask: (onChunk: () => void) => AsyncGenerator<Chunk, Call, void>,
 ): AsyncGenerator<Chunk, Call, void> {
   const common: TelemetryAttributes = {

@@ -110,17 +110,20 @@ export function fileTools(executor: CodeExecutor, options: FileToolsOptions = {}
   };
 }
 
-interface Part {
-  readonly path: string;
-  readonly offset: number;
-  readonly maxCharacters: number;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** @throws InvalidInputError if the file is not text. */
 async function readPart(
   { files }: CodeExecutor,
-  { path: file, offset, maxCharacters, signal }: Part,
+  {
+    path: file,
+    offset,
+    maxCharacters,
+    signal,
+  }: {
+    readonly path: string;
+    readonly offset: number;
+    readonly maxCharacters: number;
+    readonly signal: AbortSignal | undefined;
+  },
 ): Promise<ReadFileOutput> {
   const { size, type } = await files.stat(file);
   if (type === "directory") throw notText(file, "is a directory");

@@ -1,8 +1,7 @@
 import { terminalLines } from "../text/terminal-lines.ts";
-import type { BlockResult, CodeResult } from "./code-result.ts";
+import type { CodeResult } from "./code-result.ts";
 import { describeCodeResult } from "./describe-code-result.ts";
 import { displayImage, type DisplayImage } from "./display-image.ts";
-import { makeBlockResult, makeCodeResult } from "./make-code-result.ts";
 
 /** Limits on how much of a result a model receives. */
 export interface ModelOutputLimits {
@@ -45,26 +44,6 @@ export function codeResultForModel(
   const text = describeCodeResult({ ...result, output, truncated }, blockCount);
   const leftOut = found.length - images.length;
   return { text: leftOut === 0 ? text : `${text.trimEnd()}\n\n${imagesLeftOut(leftOut)}`, output, truncated, images };
-}
-
-/**
- * Shortens the output of a result's blocks to `maxOutputCharacters` in total, in proportion to their lengths, and keeps
- * the head and tail of each. The rest of the result is unchanged. Use it for results that you store, for example in a
- * chat's state.
- */
-export function shortenCodeResult(result: CodeResult, maxOutputCharacters: number): CodeResult {
-  const { length } = result.output;
-  if (length <= maxOutputCharacters) return result;
-  const share = maxOutputCharacters / length;
-  const blocks = result.blocks.map((block) => shortenBlock(block, Math.floor(share * block.output.length)));
-  return makeCodeResult({ ...result, truncated: true, blocks });
-}
-
-function shortenBlock(block: BlockResult, limit: number): BlockResult {
-  const output = shortenMiddle(block.output, limit);
-  const shortened = { ...block, output, truncated: true };
-  if (block.stderr === "") return makeBlockResult(shortened);
-  return { ...shortened, stdout: shortenMiddle(block.stdout, limit), stderr: shortenMiddle(block.stderr, limit) };
 }
 
 function imagesLeftOut(count: number): string {

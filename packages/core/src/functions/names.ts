@@ -1,5 +1,4 @@
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
-import type { FunctionLanguage } from "./function-language.ts";
 
 const pythonName = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 
@@ -71,34 +70,6 @@ export function assertBindingName(name: unknown, what: string): void {
   throw new InvalidInputError(`${JSON.stringify(name)} cannot be ${what}`, {
     remedy: "Use a single identifier: letters, digits and _, not starting with a digit.",
   });
-}
-
-/**
- * Checks that these functions can share a module of this name. Executors call it in their constructors.
- *
- * @param functionsModule - the name that blocks import: `from <functionsModule> import load_data`.
- * @throws InvalidInputError if two functions of one language have the same name, or if `functionsModule` is not a
- * Python identifier.
- */
-export function assertFunctionSet(
-  functions: readonly { readonly language: FunctionLanguage; readonly name: string }[],
-  functionsModule: string,
-): void {
-  if (!isPythonIdentifier(functionsModule)) {
-    throw new InvalidInputError(`functionsModule ${JSON.stringify(functionsModule)} is not a valid module name`, {
-      remedy: 'Choose a Python identifier that is not a keyword, such as "functions".',
-    });
-  }
-  const seen = new Set<string>();
-  for (const { language, name } of functions) {
-    const key = `${language} ${name}`;
-    if (seen.has(key)) {
-      throw new InvalidInputError(`Two ${language} functions have the name ${JSON.stringify(name)}`, {
-        remedy: "Rename one of them: both go into the same module.",
-      });
-    }
-    seen.add(key);
-  }
 }
 
 function isBindingName(name: unknown): boolean {

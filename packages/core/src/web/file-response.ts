@@ -112,19 +112,23 @@ function headersOf(path: string, { contentType, disposition = "attachment" }: Fi
 
 type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
 
-interface Part {
-  readonly start: number;
-  readonly end: number;
-  readonly length: number;
-  readonly request: FileRequest | undefined;
-  readonly onError: ((error: unknown) => void) | undefined;
-}
-
 /** Opens the file, so that its errors still have a status, and streams exactly `length` bytes, or fails. */
 async function bodyOf(
   files: Pick<WorkspaceFiles, "readStream">,
   path: string,
-  { start, end, length, request, onError }: Part,
+  {
+    start,
+    end,
+    length,
+    request,
+    onError,
+  }: {
+    readonly start: number;
+    readonly end: number;
+    readonly length: number;
+    readonly request: FileRequest | undefined;
+    readonly onError: ((error: unknown) => void) | undefined;
+  },
 ): Promise<ReadableStream<Uint8Array>> {
   const signal = request?.signal;
   const reader = files.readStream(path, { start, end, ...(signal && { signal }) }).getReader();

@@ -1,6 +1,5 @@
 import {
   type ApproveHostCall,
-  assertFunctionSet,
   type ExecutorCapabilities,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
@@ -14,6 +13,7 @@ import type { BackendSession } from "../backend-session.ts";
 import { HostCalls, type HostChoice, type HostedBlock, nothingChosen, withMore } from "../host-calls/host-calls.ts";
 import type { BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import { assertFunctionSet } from "./assert-function-set.ts";
 import { formatFunctions } from "./format-functions.ts";
 import { runSetup, type SetupConditions, setupPrograms } from "./function-setup.ts";
 

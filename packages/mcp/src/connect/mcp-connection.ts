@@ -39,7 +39,14 @@ export class McpConnection {
   readonly #target: McpTarget;
   readonly #transport: ServerTransport;
 
-  private constructor(client: Client, { target, transport, tools }: Opened) {
+  private constructor(
+    client: Client,
+    {
+      target,
+      transport,
+      tools,
+    }: { readonly target: McpTarget; readonly transport: ServerTransport; readonly tools: readonly Tool[] },
+  ) {
     this.#client = client;
     this.#target = target;
     this.#transport = transport;
@@ -107,13 +114,6 @@ class StartedServer extends StdioClientTransport {
 }
 
 type ServerTransport = StdioClientTransport | StreamableHTTPClientTransport;
-
-/** The parts of an open connection. */
-interface Opened {
-  readonly target: McpTarget;
-  readonly transport: ServerTransport;
-  readonly tools: readonly Tool[];
-}
 
 function transportOf(target: McpTarget): ServerTransport {
   if ("url" in target) {

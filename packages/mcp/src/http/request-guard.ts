@@ -1,17 +1,17 @@
 import type { Refusal } from "./refuse.ts";
 
-/** Which hosts and pages may send requests. */
-export interface GuardOptions {
-  readonly allowedHosts?: readonly string[] | undefined;
-  readonly allowedOrigins?: readonly string[] | undefined;
-}
-
 /** Checks host and origin of each request, which stops DNS rebinding and pages of other sites. */
 export class RequestGuard {
   readonly #names: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 
-  constructor({ allowedHosts = [], allowedOrigins = [] }: GuardOptions) {
+  constructor({
+    allowedHosts = [],
+    allowedOrigins = [],
+  }: {
+    readonly allowedHosts?: readonly string[] | undefined;
+    readonly allowedOrigins?: readonly string[] | undefined;
+  }) {
     this.#names = new Set(["localhost", "127.0.0.1", "[::1]", ...allowedHosts].map(hostnameOf));
     this.#origins = new Set(allowedOrigins);
   }

@@ -1,24 +1,18 @@
 const comment = new TextEncoder().encode(":\n\n");
 
-/** Options of `watchResponse`. */
-export interface WatchOptions {
-  /** Called once when the body was sent or cancelled, or the client has gone. */
-  readonly onOver: () => void;
-  /** Milliseconds after which a stream of events that is silent gets a comment. Default: never. */
-  readonly heartbeatMs?: number | undefined;
-}
-
 /**
  * Returns the same response, but reports when it is over, and keeps a silent stream of events alive: proxies, and
  * `fetch` in Node, give up on a connection that carries nothing for a while.
  *
+ * @param options - `onOver` is called once when the body was sent or cancelled, or the client has gone. After `heartbeatMs`
+ * of silence, a stream of events gets a comment.
  * @param request - its signal is aborted when its client has gone. Kept alive, because a garbage-collected request
  * aborts no signal.
  */
 export function watchResponse(
   response: Response,
   request: Request,
-  { onOver, heartbeatMs = Infinity }: WatchOptions,
+  { onOver, heartbeatMs = Infinity }: { readonly onOver: () => void; readonly heartbeatMs?: number | undefined },
 ): Response {
   if (response.body === null) {
     onOver();

@@ -64,15 +64,13 @@ function tooLarge(path: string, size: number, limit: number): InvalidInputError 
   });
 }
 
-interface Reading {
-  readonly path: string;
-  readonly offset: number;
-  readonly maxOutputCharacters: number;
-}
-
 function toContent(
   bytes: Uint8Array,
-  { path, offset, maxOutputCharacters }: Reading,
+  {
+    path,
+    offset,
+    maxOutputCharacters,
+  }: { readonly path: string; readonly offset: number; readonly maxOutputCharacters: number },
 ): CallToolResult["content"][number] {
   const mimeType = imageType(bytes);
   if (mimeType !== undefined) return imageContent(bytes, mimeType);

@@ -1,5 +1,6 @@
+import { FunctionWithRequirements, InvalidInputError } from "@fenced/core";
 import { describe, expect, test } from "vitest";
-import { assertFunctionSet, FunctionWithRequirements, InvalidInputError } from "../../src/index.ts";
+import { assertFunctionSet } from "../../src/functions/assert-function-set.ts";
 
 const load = FunctionWithRequirements.fromString("def load(): pass");
 const save = FunctionWithRequirements.fromString("def save(): pass");
