@@ -99,7 +99,7 @@ print("\\ndone")`;
       told.push(message);
       if (message.includes("100%")) void call(client, "write_file", { path: "bar-seen", content: "" });
     };
-    const result = await call(client, "run_code", { language: "python", code }, { onprogress });
+    const result = await call(client, "execute_code", { language: "python", code }, { onprogress });
     expect(told.join("")).toMatch(/^loading\n100% \|#{100}$/);
     expect(textOf(result)).toMatch(/^loading\n100% \|#{100}\ndone\n$/);
   });
