@@ -1,6 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { GrowingBytes } from "../growing-bytes.ts";
 import type { RuntimeFacts } from "../runtime-facts.ts";
 import { ServiceFailure } from "../service-failure.ts";
 import type { SessionPool } from "../sessions/session-pool.ts";
@@ -56,16 +57,16 @@ export async function readJsonObject(message: IncomingMessage): Promise<Readonly
 
 /** @throws ServiceFailure if the body is not JSON. */
 export async function readJson(message: IncomingMessage): Promise<unknown> {
-  const pieces: Buffer[] = [];
-  let length = 0;
+  const bytes = new GrowingBytes();
   for await (const piece of message) {
     if (!Buffer.isBuffer(piece)) continue;
-    length += piece.length;
-    if (length > bodyLimit) throw new ServiceFailure(413, "RequestTooLarge", "The body is too large.");
-    pieces.push(piece);
+    if (bytes.length + piece.length > bodyLimit) {
+      throw new ServiceFailure(413, "RequestTooLarge", "The body is too large.");
+    }
+    bytes.add(piece);
   }
   try {
-    const text = Buffer.concat(pieces).toString("utf8");
+    const text = bytes.take().toString("utf8");
     if (hasFewValues(text, mostValues)) return JSON.parse(text);
   } catch {
     throw new ServiceFailure(400, "InvalidRequestBody", "The body is not JSON.");

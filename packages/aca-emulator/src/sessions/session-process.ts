@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { GrowingBytes } from "../growing-bytes.ts";
 import { hasFewValues } from "../http/api-request.ts";
 import type { Fence } from "./fence.ts";
 import { killMarked } from "./kill-marked.ts";
@@ -126,17 +127,16 @@ export class SessionProcess {
 
   /** Splits the data into lines, each a report. Without a fence, code can write there as well: other lines are dropped. */
   #lineReader(): (piece: Buffer) => void {
-    let pieces: Buffer[] = [];
-    let length = 0;
+    const bytes = new GrowingBytes();
     return (piece) => {
       let rest = piece;
       for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-        this.#read(Buffer.concat([...pieces, rest.subarray(0, end)]).toString("utf8"));
-        [pieces, length, rest] = [[], 0, rest.subarray(end + 1)];
+        bytes.add(rest.subarray(0, end));
+        this.#read(bytes.take().toString("utf8"));
+        rest = rest.subarray(end + 1);
       }
-      pieces.push(rest);
-      length += rest.length;
-      if (length > longestLine) this.kill();
+      bytes.add(rest);
+      if (bytes.length > longestLine) this.kill();
     };
   }
 

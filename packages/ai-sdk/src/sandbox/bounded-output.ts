@@ -1,10 +1,10 @@
+import { ByteQueue } from "@fenced/core";
+
 /** Keeps the beginning and the end of an output. */
 export class BoundedOutput {
   readonly #most: number;
-  readonly #head: Uint8Array[] = [];
-  readonly #tail: Uint8Array[] = [];
-  #headBytes = 0;
-  #tailBytes = 0;
+  readonly #head = new ByteQueue();
+  readonly #tail = new ByteQueue();
   #dropped = 0;
 
   private constructor(maxBytes: number) {
@@ -19,25 +19,24 @@ export class BoundedOutput {
   }
 
   #push(bytes: Uint8Array): void {
-    const room = Math.min(bytes.length, this.#most - this.#headBytes);
-    if (room > 0) this.#head.push(bytes.slice(0, room));
-    this.#headBytes += Math.max(0, room);
-    // For a piece larger than everything that is kept, keep only its end.
-    const rest = bytes.slice(Math.max(0, room));
-    const kept = rest.slice(Math.max(0, rest.length - this.#most));
-    this.#dropped += rest.length - kept.length;
-    if (kept.length > 0) this.#tail.push(kept);
-    this.#tailBytes += kept.length;
-    for (let first = this.#tail[0]; first && this.#tailBytes - first.length >= this.#most; first = this.#tail[0]) {
-      this.#tail.shift();
-      this.#tailBytes -= first.length;
-      this.#dropped += first.length;
-    }
+    const room = Math.min(bytes.length, this.#most - this.#head.length);
+    this.#head.add(bytes.subarray(0, room));
+    this.#tail.add(bytes.subarray(room));
+    // Not for each piece, since what remains may have to be moved.
+    if (this.#tail.length > 2 * this.#most) this.#cut();
+  }
+
+  #cut(): void {
+    const surplus = Math.max(0, this.#tail.length - this.#most);
+    this.#tail.take(surplus);
+    this.#dropped += surplus;
   }
 
   #text(): string {
-    if (this.#dropped === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString();
+    this.#cut();
+    const [head, tail] = [this.#head.take(), this.#tail.take()];
+    if (this.#dropped === 0) return Buffer.concat([head, tail]).toString();
     const note = `\n[... ${this.#dropped} bytes left out ...]\n`;
-    return `${Buffer.concat(this.#head).toString()}${note}${Buffer.concat(this.#tail).toString()}`;
+    return `${Buffer.from(head).toString()}${note}${Buffer.from(tail).toString()}`;
   }
 }

@@ -1,4 +1,4 @@
-import { InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
+import { ByteQueue, InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
 import { BoundedOutput } from "./bounded-output.ts";
 
 /** The exit code of the programs below if nothing exists at the path. */
@@ -101,13 +101,12 @@ export async function runFileProgram(
   maxBytes: number,
 ): Promise<Buffer | undefined> {
   const output = await startFileProgram(processes, program);
-  const pieces: Uint8Array[] = [];
-  for (let size = 0; ;) {
+  const bytes = new ByteQueue();
+  for (;;) {
     const { value, done } = await output.next();
-    if (done === true) return value === "missing" ? undefined : Buffer.concat(pieces);
-    pieces.push(value);
-    size += value.length;
-    if (size <= maxBytes) continue;
+    if (done === true) return value === "missing" ? undefined : Buffer.from(bytes.take().buffer);
+    bytes.add(value);
+    if (bytes.length <= maxBytes) continue;
     await output.return("done");
     throw new InvalidInputError(`${JSON.stringify(program.path)} has more than ${maxBytes} bytes`, {
       remedy: "Read it as a stream with readFile(), or read part of it with a command.",

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, ByteQueue } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
 import { encodeFrame, type FrameConsumer, FrameReader, frameType, Tunnels } from "@fenced/executor-kit/supervisor";
 import type { ExecutionAnswer, SessionApi } from "../api/session-api.ts";
@@ -258,12 +258,10 @@ function isSame(one: string, other: string): boolean {
 }
 
 async function bytesOf(read: () => Promise<AsyncIterable<Uint8Array>>): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
+  const bytes = new ByteQueue();
   for await (const piece of await read()) {
-    pieces.push(Buffer.from(piece));
-    length += piece.length;
-    if (length > longestJournal) break;
+    bytes.add(piece);
+    if (bytes.length > longestJournal) break;
   }
-  return Buffer.concat(pieces);
+  return Buffer.from(bytes.take().buffer);
 }

@@ -9,6 +9,8 @@ import tempfile
 
 home = workspace = None
 listings = {}
+# The device and inode numbers of each partial file: code may put another one in its place.
+uploads = {}
 page_entries, page_characters = 5000, 1 << 20
 
 
@@ -100,18 +102,24 @@ def write_file(upload, path, data, offset, last):
     target = replaceable(path)
     part = os.path.join(home, "upload-" + upload)
     with open(part, "ab" if offset else "wb") as file:
-        if file.tell() != offset:
+        if file.tell() != offset or offset and uploads.get(upload) != identity(os.fstat(file.fileno())):
             raise RuntimeError("a piece of the file is missing")
+        uploads[upload] = identity(os.fstat(file.fileno()))
         file.write(base64.b64decode(data))
     if last:
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            move(part, target)
+            move(part, target, uploads[upload])
         finally:
             drop_upload(upload)
 
 
+def identity(status):
+    return status.st_dev, status.st_ino
+
+
 def drop_upload(upload):
+    uploads.pop(upload, None)
     try:
         os.unlink(os.path.join(home, "upload-" + upload))
     except OSError:
@@ -128,8 +136,8 @@ def replaceable(path):
     return target
 
 
-def move(part, target):
-    """Atomically replaces a file, and keeps the permissions of the old one."""
+def move(part, target, written):
+    """Atomically replaces a file, and keeps the permissions of the old one. Fails if it is not the file that was written."""
     beside = os.path.join(os.path.dirname(target), ".fenced-" + os.path.basename(part))
     try:
         if os.path.exists(target):
@@ -139,8 +147,15 @@ def move(part, target):
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            shutil.copy(part, beside)
+            with open(part, "rb") as source, open(beside, "xb") as copy:
+                if identity(os.fstat(source.fileno())) != written:
+                    raise RuntimeError("something replaced the file while it was written")
+                written = identity(os.fstat(copy.fileno()))
+                shutil.copyfileobj(source, copy)
+            shutil.copymode(part, beside)
             os.replace(beside, target)
+        if identity(os.lstat(target)) != written:
+            raise RuntimeError("something replaced the file while it was written")
     finally:
         if os.path.exists(beside):
             os.unlink(beside)

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { Leash } from "../processes/leash.ts";
+import { assertInPlace } from "../workspace/file-replacement.ts";
 import { PinnedDirectory } from "../workspace/pinned-directory.ts";
 
 /** Operating systems, too, follow only about forty links in a path. */
@@ -67,10 +68,11 @@ export class OutputDirectory {
       const file = await open(temporary, newFile, 0o666);
       try {
         await file.writeFile(content);
+        await rename(temporary, this.#pinned.entry(name));
+        await assertInPlace(file, this.#pinned.entry(name));
       } finally {
         await file.close();
       }
-      await rename(temporary, this.#pinned.entry(name));
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});
       throw error;

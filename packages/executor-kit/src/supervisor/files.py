@@ -181,6 +181,9 @@ def replace(file, target, top):
     except FileNotFoundError:
         pass
     os.rename(path, parts[-1], src_dir_fd=top, dst_dir_fd=folder)
+    # Code may have put something else in place of the partial file.
+    if not os.path.samestat(os.fstat(file), look(parts[-1], folder)):
+        fail(errno.ESTALE)
     os.close(folder)
 
 

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { constants, createReadStream } from "node:fs";
-import { lstat, mkdir, stat, type FileHandle } from "node:fs/promises";
+import { lstat, stat, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
-import { FileReplacement, replaceLocalFile } from "./file-replacement.ts";
+import { FileReplacement } from "./file-replacement.ts";
+import { LocalCopies } from "./local-copies.ts";
 import { localFileSize } from "./local-file.ts";
-import { copyName } from "./path-bytes.ts";
 import {
   asWorkspaceError,
   notAFile,
@@ -155,17 +155,15 @@ export class DirectoryFiles implements BackendFiles {
   }
 
   async download(files: readonly string[], toDirectory: string): Promise<string[]> {
-    const copies: string[] = [];
+    const copies = new LocalCopies(toDirectory);
     for (const file of files) {
-      const copy = path.resolve(toDirectory, copyName(normalizeWorkspacePath(file)));
+      const relative = normalizeWorkspacePath(file);
       await this.#withFile(file, constants.O_RDONLY, async (handle) => {
-        if (await isSameFile(handle, copy)) return;
-        await mkdir(path.dirname(copy), { recursive: true });
-        await replaceLocalFile(copy, handle.createReadStream());
+        if (await isSameFile(handle, copies.placeOf(relative))) copies.keep(relative);
+        else await copies.put(relative, handle.createReadStream());
       });
-      copies.push(copy);
     }
-    return copies;
+    return copies.paths;
   }
 
   async *content(file: string, { start, end }: ByteRange = wholeFile): AsyncGenerator<Uint8Array, void, void> {

@@ -1,4 +1,4 @@
-import { InvalidInputError, type FileInfo } from "@fenced/core";
+import { ByteQueue, InvalidInputError, type FileInfo } from "@fenced/core";
 
 /**
  * Limits on what this process reads from a workspace into memory. The code decides what is there, so none of it can be
@@ -33,20 +33,12 @@ export async function collectContent(
   content: AsyncIterable<Uint8Array>,
   { readBytes }: Pick<FileLimits, "readBytes"> = fileLimits,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const bytes = new ByteQueue();
   for await (const chunk of content) {
-    length += chunk.length;
-    if (length > readBytes) throw tooLarge(file, readBytes);
-    chunks.push(chunk);
+    if (bytes.length + chunk.length > readBytes) throw tooLarge(file, readBytes);
+    bytes.add(chunk);
   }
-  const whole = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return whole;
+  return bytes.take();
 }
 
 /** The error for a file that is larger than `maxBytes`, the limit for reading it into memory. */

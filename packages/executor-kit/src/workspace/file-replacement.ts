@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { constants, createWriteStream, type Stats } from "node:fs";
-import { type FileHandle, lstat, open, realpath, rename, rm, stat, unlink } from "node:fs/promises";
+import { type FileHandle, lstat, open, readlink, realpath, rename, rm, stat, unlink } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InvalidInputError } from "@fenced/core";
@@ -16,6 +16,9 @@ import {
 } from "./pinned-directory.ts";
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** Operating systems, too, follow only about forty links in a path. */
+const mostLinks = 40;
 
 /** How to replace a file below a workspace. */
 export interface ReplacementRequest extends OpenRequest {
@@ -91,10 +94,16 @@ export class FileReplacement implements AsyncDisposable {
     }
   }
 
-  /** Puts the file in place, with everything that was written. Call it once. */
+  /**
+   * Puts the file in place, with everything that was written. Call it once.
+   *
+   * @throws InvalidInputError if code has replaced it meanwhile.
+   */
   async complete(): Promise<void> {
+    const target = this.#target.directory.entry(this.#target.name);
     try {
-      await rename(this.#part.directory.entry(this.#part.name), this.#target.directory.entry(this.#target.name));
+      await rename(this.#part.directory.entry(this.#part.name), target);
+      await assertInPlace(this.#handle, target);
     } catch (error) {
       throw asWorkspaceError(error, this.#given);
     }
@@ -172,7 +181,7 @@ async function openPart(
  * in a directory that this process must not write to.
  */
 export async function replaceLocalFile(file: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-  const target = await realpath(file).catch(() => file);
+  const target = await targetOf(file);
   const before = await stat(target).catch(() => undefined);
   if (before && !before.isFile()) return pipeline(content, createWriteStream(target));
   const part = path.join(path.dirname(target), `.fenced-${randomUUID()}.part`);
@@ -183,13 +192,41 @@ export async function replaceLocalFile(file: string, content: AsyncIterable<Uint
   if (!handle) return pipeline(content, createWriteStream(target));
   try {
     await likeBefore(handle, before);
-    await pipeline(content, handle.createWriteStream());
+    for await (const chunk of content) await handle.writeFile(chunk);
     await rename(part, target);
+    await assertInPlace(handle, target);
+    await handle.close();
   } catch (error) {
     await handle.close().catch(() => {});
     await rm(part, { force: true });
     throw error;
   }
+}
+
+/** The file that a program creates or changes which writes to a path. @throws the system's error for a circle of links. */
+async function targetOf(file: string): Promise<string> {
+  let at = file;
+  for (let links = 0; links < mostLinks; links += 1) {
+    const found = await realpath(at).catch(() => undefined);
+    if (found !== undefined) return found;
+    const next = await readlink(at).catch(() => undefined);
+    if (next === undefined) return at;
+    // A link to a file that does not exist yet.
+    at = path.resolve(await realpath(path.dirname(at)), next);
+  }
+  throw Object.assign(new Error(`${file} leads to itself`), { code: "ELOOP" });
+}
+
+/**
+ * Makes sure that a path leads to an open file: until it was there under its final name, code could put another one in
+ * place of the incomplete file.
+ *
+ * @throws the system's error, or one with the code `ESTALE`.
+ */
+export async function assertInPlace(handle: FileHandle, place: string | Buffer): Promise<void> {
+  const [written, there] = await Promise.all([handle.stat({ bigint: true }), lstat(place, { bigint: true })]);
+  if (written.dev === there.dev && written.ino === there.ino) return;
+  throw Object.assign(new Error(`${String(place)} is not the file that was written`), { code: "ESTALE" });
 }
 
 /** Gives a file the permissions of the one that it replaces, and its owner, if this process may give files away. */

@@ -259,11 +259,20 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
   if (code === "ENAMETOOLONG" || code === "EILSEQ") return unusableName(given);
   if (code === "EEXIST") return belowFile(given);
+  if (code === "ESTALE") return replacedMeanwhile(given, error);
   if (isDiskFull(error)) return diskFull(JSON.stringify(given), error);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
     remedy: "`files.list()` shows which files there are.",
     cause: error,
+  });
+}
+
+/** The error for a file that is not the one that was written. */
+function replacedMeanwhile(given: string, cause: unknown): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(given)} is not what was written: something replaced it meanwhile`, {
+    remedy: "Write it again when no program changes files there; `restart()` ends those that still run.",
+    cause,
   });
 }
 

@@ -1,12 +1,10 @@
 import { createReadStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, type FileLimits } from "./file-limits.ts";
-import { replaceLocalFile } from "./file-replacement.ts";
+import { LocalCopies } from "./local-copies.ts";
 import { localFileSize } from "./local-file.ts";
-import { copyName } from "./path-bytes.ts";
 import { contentOf, SpoolFile, type FileContent } from "./spool-file.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
@@ -150,22 +148,19 @@ export class RemoteFiles implements BackendFiles {
   }
 
   async download(files: readonly string[], toDirectory: string): Promise<string[]> {
-    const copies: string[] = [];
+    const copies = new LocalCopies(toDirectory);
     for (const file of files) {
       const relative = fileName(file);
-      const copy = path.resolve(toDirectory, copyName(relative));
       const content = this.#access.content(relative, 0)[Symbol.asyncIterator]();
       // The first piece, or the end, proves that the file exists; without it, no directory is created here.
       const first = await content.next();
       try {
-        await mkdir(path.dirname(copy), { recursive: true });
-        await replaceLocalFile(copy, restOf(first, content));
+        await copies.put(relative, restOf(first, content));
       } finally {
         await content.return?.();
       }
-      copies.push(copy);
     }
-    return copies;
+    return copies.paths;
   }
 
   #assertSize(file: string, size: number): void {

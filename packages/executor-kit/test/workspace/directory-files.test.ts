@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import {
   chmod,
   chown,
+  lstat,
   mkdir,
   mkdtemp,
   readdir,
@@ -17,6 +18,7 @@ import path from "node:path";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { DirectoryFiles } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
+import { replaceLocalFile } from "../../src/workspace/file-replacement.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 async function workspace() {
@@ -44,6 +46,61 @@ describe("DirectoryFiles", () => {
     expect(await files.read("b/c/d.bin")).toEqual(Uint8Array.of(0, 255, 10));
     await files.remove("b");
     expect(await files.list()).toEqual([{ path: "a.txt", size: 2 }]);
+  });
+
+  it("fails if code replaces a file while it is written, instead of losing what was written", async () => {
+    const { files, root } = await workspace();
+    const replacePart = async (): Promise<void> => {
+      const [part = ""] = (await readdir(root)).filter((name) => name.endsWith(".part"));
+      await writeFile(path.join(root, "decoy"), "decoy");
+      await rename(path.join(root, "decoy"), path.join(root, part));
+    };
+    const writer = await files.writer("a");
+    await writer.write(Buffer.from("written"));
+    await replacePart();
+    await expect(writer.close()).rejects.toThrow(/"a" is not what was written: something replaced it meanwhile/);
+    const content = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("written");
+      await replacePart();
+    };
+    await expect(files.put("a", content())).rejects.toThrow(InvalidInputError);
+    const before = await openDescriptors();
+    await expect(replaceLocalFile(path.join(root, "copy"), content())).rejects.toThrow(/not the file that was written/);
+    expect(await openDescriptors()).toBe(before);
+    await files.write("a", "written");
+    expect(Buffer.from(await files.read("a")).toString()).toBe("written");
+  });
+
+  it("does not replace one copy by that of another file, whatever the reason that both have the same place", async () => {
+    const { files, root, outside } = await workspace();
+    await writeFile(Buffer.concat([Buffer.from(`${root}/`), Buffer.of(0xff)]), "byte");
+    for (const name of ["%FF", "c", "d"]) await writeFile(path.join(root, name), name);
+    const names = (await files.list()).map((file) => file.path);
+    expect(names).toHaveLength(4);
+    await expect(files.download(names, outside)).rejects.toThrow(/The copies of "%FF" and .* would be the same file/);
+    const [once, twice] = await files.download(["%FF", "%FF"], outside);
+    expect(once).toBe(twice);
+    await symlink("%FF", path.join(outside, "linked"));
+    await files.write("linked", "text");
+    const both = files.download(["%FF", "linked"], outside);
+    await expect(both).rejects.toThrow(/The copies of "%FF" and "linked" would be the same file/);
+  });
+
+  it("downloads through a link, be there a file at its end or not, but not through a circle", async () => {
+    const { files, outside } = await workspace();
+    await files.write("a", "text");
+    await mkdir(path.join(outside, "there"));
+    await symlink("there/middle", path.join(outside, "a"));
+    await symlink("../new", path.join(outside, "there/middle"));
+    for (const round of ["first", "second"]) {
+      await files.write("a", round);
+      await files.download(["a"], outside);
+      expect(await readFile(path.join(outside, "new"), "utf8")).toBe(round);
+      expect((await lstat(path.join(outside, "a"))).isSymbolicLink()).toBe(true);
+    }
+    await symlink("b", path.join(outside, "b"));
+    await files.write("b", "text");
+    await expect(files.download(["b"], outside)).rejects.toThrow(/b leads to itself/);
   });
 
   it("overwrites a longer file completely", async () => {

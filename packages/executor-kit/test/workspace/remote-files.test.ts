@@ -100,6 +100,21 @@ describe("RemoteFiles", () => {
     await expect(access(path.join(directory, "down/missing"))).rejects.toThrow("ENOENT");
   });
 
+  it("keeps no piece of a file that arrives byte by byte", async () => {
+    const memory = Buffer.alloc(1);
+    class ReusingShelf extends Shelf {
+      override async *content(file: string): AsyncGenerator<Uint8Array, void, void> {
+        for await (const piece of super.content(file)) {
+          memory.set(piece);
+          yield memory;
+        }
+      }
+    }
+    const files = new RemoteFiles(new ReusingShelf());
+    await files.write("a", "0123456789");
+    expect(Buffer.from(await files.read("a")).toString()).toBe("0123456789");
+  });
+
   it("does not load an endless file or listing into memory", async () => {
     const shelf = new ClosedShelf();
     const files = new RemoteFiles(shelf, undefined, { readBytes: 1000, listEntries: 100, listCharacters: 10_000 });

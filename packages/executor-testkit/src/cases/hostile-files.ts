@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FileNotFoundError, InvalidInputError, type CodeBlock, type CodeExecutor } from "@fenced/core";
+import { FencedError, FileNotFoundError, InvalidInputError, type CodeBlock, type CodeExecutor } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { language, processes, specialFiles, startsProcesses } from "../needs.ts";
@@ -150,6 +150,39 @@ const stays: ConformanceCase = {
   },
 };
 
+/** Puts another file in place of each incomplete one that appears, for a few minutes. */
+const replaceParts = `
+import os, time
+end = time.time() + 60
+open("ready", "w").close()
+while time.time() < end:
+    for name in os.listdir("."):
+        if "part" not in name or os.path.getsize(name) == 5: continue
+        with open("decoy", "w") as file: file.write("decoy")
+        os.rename("decoy", name)
+`;
+
+const keepsWrites: ConformanceCase = {
+  name: "a write that succeeds has stored what was written, even if code replaces the incomplete file",
+  needs: [language("python"), startsProcesses],
+  async run(kit) {
+    const executor = await kit.create();
+    await kit.succeed(executor, inBackground(replaceParts));
+    const content = Buffer.alloc(5 * 1_048_576, "written ");
+    for (let round = 0; round < 3; round += 1) {
+      const failure = await kit.within(
+        "files.write",
+        executor.files.write(`${round}`, content).then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      );
+      if (failure !== undefined) assert.ok(FencedError.isInstance(failure), "files.write() must reject with a FencedError");
+      else assert.ok(content.equals(await executor.files.read(`${round}`)), "files.write() lost what was written");
+    }
+  },
+};
+
 const keepsResult: ConformanceCase = {
   name: "a block that replaces its own program with a directory keeps its result",
   needs: [language("python"), processes],
@@ -246,5 +279,5 @@ const sparse: ConformanceCase = {
 /** The host's own file calls on files that code changes meanwhile or created to do harm. */
 export const hostileFiles: ConformanceGroup = {
   name: "hostile files",
-  cases: [stays, keepsResult, survivesPipes, survivesReplacing, special, sparse],
+  cases: [stays, keepsWrites, keepsResult, survivesPipes, survivesReplacing, special, sparse],
 };

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import { parseJson } from "@fenced/core";
+import { ByteQueue, parseJson } from "@fenced/core";
 
 /** The types of frames. The interpreter's process has the same numbers, in `child/wire.mjs`. */
 export const frameType = {
@@ -36,8 +36,7 @@ export class ProtocolError extends Error {}
 export class FrameChannel {
   readonly #socket: Duplex;
   readonly #chunks: AsyncIterator<Buffer>;
-  #rest: Buffer[] = [];
-  #length = 0;
+  readonly #bytes = new ByteQueue();
 
   constructor(socket: Duplex) {
     this.#socket = socket;
@@ -82,17 +81,13 @@ export class FrameChannel {
   }
 
   async #take(length: number): Promise<Buffer | undefined> {
-    while (this.#length < length) {
+    while (this.#bytes.length < length) {
       const chunk = await this.#chunks.next().catch(() => undefined);
       if (chunk === undefined || chunk.done === true) return undefined;
-      this.#rest.push(chunk.value);
-      this.#length += chunk.value.length;
+      this.#bytes.add(chunk.value);
     }
-    const whole = this.#rest.length === 1 ? this.#rest[0] : Buffer.concat(this.#rest);
-    if (!whole) return Buffer.alloc(0);
-    this.#rest = whole.length > length ? [whole.subarray(length)] : [];
-    this.#length -= length;
-    return whole.subarray(0, length);
+    const { buffer, byteOffset, byteLength } = this.#bytes.take(length);
+    return Buffer.from(buffer, byteOffset, byteLength);
   }
 }
 
