@@ -1,4 +1,4 @@
-import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
+import { BackendUnavailableError, type CodeExecutor, InvalidInputError } from "@fenced/core";
 import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { checkOptions, codeExecutorOption } from "@fenced/core/options";
 import * as z from "zod";
@@ -13,6 +13,8 @@ const created = z.object({ executor: codeExecutorOption });
 export interface OwnedExecutorOptions {
   /** Creates a new executor that nothing else uses. */
   readonly create: (signal: AbortSignal) => CodeExecutor | Promise<CodeExecutor>;
+  /** Called with what `create` returned. If it throws, the executor is not used, and not disposed of. */
+  readonly onCreated: (executor: CodeExecutor) => void;
   /** Prepares the started executor for use. */
   readonly prepare?: ((executor: CodeExecutor, signal: AbortSignal) => Promise<void>) | undefined;
   /** Time limit for all of that together in milliseconds. Default: 120,000. */
@@ -38,7 +40,11 @@ export class OwnedExecutor {
   constructor(options: OwnedExecutorOptions) {
     this.#options = options;
     this.#making = Promise.resolve()
-      .then(async () => checkOptions(created, { executor: await options.create(options.signal) }, "create").executor)
+      .then(async () => {
+        const { executor } = checkOptions(created, { executor: await options.create(options.signal) }, "create");
+        options.onCreated(executor);
+        return executor;
+      })
       .finally(() => {
         this.#isMade = true;
       });
@@ -98,6 +104,22 @@ export class OwnedExecutor {
       onError(error);
     }
   }
+}
+
+/**
+ * Records an executor that `create` has returned. Two users who get the same one read each other's files, and the first of
+ * them to leave stops it.
+ *
+ * @param where - what uses it already: `the pool`.
+ * @throws InvalidInputError if `create` has returned it before.
+ */
+export function recordNew(executor: CodeExecutor, known: WeakSet<CodeExecutor>, where: string): void {
+  if (known.has(executor)) {
+    throw new InvalidInputError(`\`create\` returned an executor that is already in ${where}`, {
+      remedy: "Create a new executor in each call.",
+    });
+  }
+  known.add(executor);
 }
 
 async function endsWithin(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {

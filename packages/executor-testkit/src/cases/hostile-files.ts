@@ -177,8 +177,11 @@ const keepsWrites: ConformanceCase = {
           (error: unknown) => error,
         ),
       );
-      if (failure !== undefined) assert.ok(FencedError.isInstance(failure), "files.write() must reject with a FencedError");
-      else assert.ok(content.equals(await executor.files.read(`${round}`)), "files.write() lost what was written");
+      if (failure === undefined) {
+        assert.ok(content.equals(await executor.files.read(`${round}`)), "files.write() lost what was written");
+      } else {
+        assert.ok(FencedError.isInstance(failure), "files.write() must reject with a FencedError");
+      }
     }
   },
 };

@@ -1,6 +1,6 @@
-import { BackendUnavailableError, type CodeExecutor, InvalidInputError } from "@fenced/core";
+import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
 import { within } from "@fenced/core/abort";
-import { OwnedExecutor } from "../owned-executor.ts";
+import { OwnedExecutor, recordNew } from "../owned-executor.ts";
 import type { PoolSettings } from "./executor-pool-options.ts";
 
 /** How long an idle executor may take to show that it is alive, in milliseconds. */
@@ -41,7 +41,8 @@ export class PoolMember {
     this.failuresBefore = host.failuresBefore;
     const { settings } = host;
     this.#owned = new OwnedExecutor({
-      create: (signal) => this.#create(signal),
+      create: (signal) => settings.create({ signal, onSessionLost: () => this.lost() }),
+      onCreated: (executor) => this.#created(executor),
       prepare: settings.warmUp,
       startTimeoutMs: settings.startTimeoutMs,
       stopTimeoutMs: settings.stopTimeoutMs,
@@ -115,17 +116,9 @@ export class PoolMember {
     this.lost();
   }
 
-  async #create(signal: AbortSignal): Promise<CodeExecutor> {
-    const { settings, known } = this.#host;
-    const executor = await settings.create({ signal, onSessionLost: () => this.lost() });
-    if (known.has(executor)) {
-      throw new InvalidInputError("`create` returned an executor that is already in the pool", {
-        remedy: "Create a new executor in each call.",
-      });
-    }
-    known.add(executor);
+  #created(executor: CodeExecutor): void {
+    recordNew(executor, this.#host.known, "the pool");
     executor.onSessionLost?.(() => this.lost());
-    return executor;
   }
 }
 

@@ -14,6 +14,7 @@ import { Drain, type DrainOptions } from "../drain.ts";
 import { ForwardingExecutor } from "../forwarding-executor.ts";
 import { HeldFiles } from "../held-files.ts";
 import { leavableStream } from "../leavable-stream.ts";
+import { recordNew } from "../owned-executor.ts";
 import { type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
 import { endedBecause, KeyedSession } from "./keyed-session.ts";
 import { LostKeys } from "./lost-keys.ts";
@@ -44,6 +45,8 @@ export class ExecutorSessions implements AsyncDisposable {
   readonly #sessions = new Map<string, KeyedSession>();
   readonly #lost = new LostKeys();
   readonly #listeners = new Map<string, Set<(reason: string) => void>>();
+  /** Everything that `create` has returned, so that no two sessions use the same executor. */
+  readonly #known = new WeakSet<CodeExecutor>();
   readonly #drain = new Drain();
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
@@ -231,6 +234,7 @@ export class ExecutorSessions implements AsyncDisposable {
 
   #begin(key: string): KeyedSession {
     const session = new KeyedSession(key, this.#options, {
+      onCreated: (executor) => recordNew(executor, this.#known, "use by a session"),
       onChange: () => this.#changed(),
       onLost: (reason, isOver) => {
         // An executor that goes on reports the loss in its next result itself.

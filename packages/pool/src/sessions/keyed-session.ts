@@ -7,6 +7,8 @@ import { Turns } from "./turns.ts";
 
 /** Events of a session. */
 export interface SessionEvents {
+  /** Called with each executor that `create` returns. @throws InvalidInputError if it must not be used. */
+  readonly onCreated: (executor: CodeExecutor) => void;
   /** Called when a count has changed. */
   readonly onChange: () => void;
   /**
@@ -44,6 +46,7 @@ export class KeyedSession implements Holder {
     this.#events = events;
     this.#owned = new OwnedExecutor({
       create: (signal) => options.create(key, signal),
+      onCreated: events.onCreated,
       startTimeoutMs: options.startTimeoutMs,
       stopTimeoutMs: options.stopTimeoutMs,
       signal: this.#end.signal,

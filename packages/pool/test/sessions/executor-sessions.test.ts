@@ -17,6 +17,17 @@ describe("sessions", needs("bash"), () => {
     expect(sessions.counts).toEqual({ open: 2, starting: 0, ending: 0, running: 0, waiting: 0 });
   });
 
+  it("refuse an executor that another key has, which keeps its session", async () => {
+    const shared = new LocalCommandLineCodeExecutor();
+    const sessions = localSessions({ create: () => shared });
+    await sessions.run("ann", sh("echo hers > note"));
+    await expect(sessions.run("bob", sh("cat note"))).rejects.toThrow(
+      /`create` returned .* already in use by a session/,
+    );
+    await sessions.end("bob");
+    expect((await sessions.run("ann", sh("cat note"))).output).toBe("hers\n");
+  });
+
   it("start once for concurrent runs of one key", async () => {
     const create = vi.fn<() => CodeExecutor>(() => new LocalCommandLineCodeExecutor());
     const sessions = localSessions({ create, maxRunningPerKey: 4 });
