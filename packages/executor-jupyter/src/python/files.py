@@ -147,18 +147,23 @@ def move(part, target, written):
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            with open(part, "rb") as source, open(beside, "xb") as copy:
-                if identity(os.fstat(source.fileno())) != written:
-                    raise RuntimeError("something replaced the file while it was written")
-                written = identity(os.fstat(copy.fileno()))
-                shutil.copyfileobj(source, copy)
-            shutil.copymode(part, beside)
+            written = copy_to(beside, part, written)
             os.replace(beside, target)
         if identity(os.lstat(target)) != written:
             raise RuntimeError("something replaced the file while it was written")
     finally:
         if os.path.exists(beside):
             os.unlink(beside)
+
+
+def copy_to(beside, part, written):
+    """Copies a file to another file system; returns the identity of the copy."""
+    with open(part, "rb") as source, open(beside, "xb") as copy:
+        if identity(os.fstat(source.fileno())) != written:
+            raise RuntimeError("something replaced the file while it was written")
+        shutil.copyfileobj(source, copy)
+        shutil.copymode(part, beside)
+        return identity(os.fstat(copy.fileno()))
 
 
 def remove_file(path):
