@@ -215,6 +215,22 @@ describe("readEventStream", () => {
     expect(await read(await serve(() => eventStream(ReadableStream.from(bytes))))).toEqual([{ type: "x" }]);
   });
 
+  it("reads an event at once whose last line ends in a carriage return", async () => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('data: {"type":"x"}\r\r')),
+    });
+    const events = readEventStream(eventStream(body));
+    expect((await events.next()).value).toEqual({ type: "x" });
+    await events.return();
+  });
+
+  it("reads megabytes of short lines after a carriage return in time that grows with their length alone", async () => {
+    const lines = new TextEncoder().encode(`\r${":\n".repeat(2_000_000)}data: {"type":"x"}\n\n${end}`);
+    const events = readEventStream(eventStream(ReadableStream.from([lines])));
+    expect((await events.next()).value).toEqual({ type: "x" });
+    expect((await events.next()).done).toBe(true);
+  });
+
   it("says what it cannot read", async () => {
     await expect(read(await serve(() => eventStream(`data: tick\n\n${end}`)))).rejects.toThrow(
       'an event that is not JSON ("tick")',
