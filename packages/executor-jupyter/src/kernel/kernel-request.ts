@@ -12,7 +12,7 @@ export interface KernelEnd {
 }
 
 /** The reason for a kernel that ended by itself. Servers do not tell why, and lack of memory is the most common cause. */
-export const kernelDied = "the kernel died, as kernels do that run out of memory";
+export const kernelDied = "the kernel died, probably because it ran out of memory";
 
 /** Requests to a lost kernel reject with this. */
 export class KernelLostError extends Error {
