@@ -31,6 +31,7 @@ export {
   blockSource,
   commandLineCapabilities,
   commandWithoutFile,
+  runsFromAnywhere,
   defaultLanguages,
   findPlaceLanguages,
   hostEnvironment,

@@ -41,7 +41,8 @@ export class HostSession extends SupervisedSession<LocalPlace> {
   private constructor(settings: HostSessionSettings, ground: HostGround) {
     const { sessionDirectory, workDirectory } = ground.directories;
     const directory = path.join(sessionDirectory, "supervisor");
-    super({ ...settings, workspacePath: workDirectory, directory, network: undefined, memorySentence });
+    const keepFiles = !settings.cleanupTempFiles;
+    super({ ...settings, keepFiles, workspacePath: workDirectory, directory, network: undefined, memorySentence });
     this.#settings = settings;
     this.#ground = ground;
     this.#hostVariables = hostEnvironment(settings.inheritEnv);

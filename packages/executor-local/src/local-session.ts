@@ -25,6 +25,7 @@ import {
   type FunctionPlaces,
   type LanguageCommand,
   type ProgramRun,
+  runsFromAnywhere,
   type Sink,
 } from "@fenced/executor-kit";
 import { HostGround } from "./host-ground.ts";
@@ -148,7 +149,8 @@ export class LocalSession implements BackendSession {
       run.filename === undefined ? commandWithoutFile(run.language, language.command, run.code) : undefined;
     let codeFile: string;
     try {
-      codeFile = await ground.directories.writeBlock(run, language.extension);
+      const elsewhere = this.#settings.cleanupTempFiles && runsFromAnywhere(run.language);
+      codeFile = await ground.directories.writeBlock(run, language.extension, elsewhere);
     } catch (error) {
       if (!inline || !isDiskFull(error)) throw error;
       return this.#run(inline, run, sink);

@@ -80,6 +80,14 @@ export function blockSource(language: string, code: string): string {
   return language === "bash" || language === "sh" ? code.replaceAll("\r\n", "\n") : code;
 }
 
+/**
+ * Whether a language's programs find nothing by where their file is. It then need not stand in the work directory, where
+ * `grep -r` and `git add -A` of that very program would find it. Python and JavaScript import from the file's directory.
+ */
+export function runsFromAnywhere(language: string): boolean {
+  return language === "bash" || language === "sh";
+}
+
 /** Options with which programs run code from their command line. */
 const inlineOptions: Readonly<Record<string, string>> = { python: "-c", bash: "-c", sh: "-c", javascript: "-e" };
 /** Linux allows 128 KiB for one argument. */

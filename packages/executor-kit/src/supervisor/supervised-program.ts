@@ -18,7 +18,7 @@ export interface SupervisedProgram {
 
 /** A file that the host creates for one program. */
 export interface ProgramFile {
-  /** Its name in the workspace. If anything has that name already, the program fails. */
+  /** Its name in the workspace, or its absolute path. If anything has that name already, the program fails. */
   readonly name: string;
   readonly content: string;
   /** Keep the file. Default: false; it is removed when the program has ended. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import {
   BackendUnavailableError,
@@ -13,9 +14,11 @@ import type { FunctionPlaces } from "../functions/function-setup.ts";
 import { functionVariables } from "../functions/function-variables.ts";
 import {
   blockEnvironment,
+  blockSource,
   commandLineCapabilities,
   commandWithoutFile,
   hostFunctionLanguages,
+  runsFromAnywhere,
 } from "../languages/command-languages.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
@@ -48,6 +51,8 @@ export interface SupervisedSettings {
   readonly functions: readonly unknown[];
   readonly warm: false | WarmOptions | undefined;
   readonly stateful: boolean;
+  /** Files of blocks are kept, in the work directory. */
+  readonly keepFiles: boolean;
   /** The work directory, as programs see it. */
   readonly workspacePath: string;
   /** The session's own directory, as programs see it. */
@@ -181,7 +186,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const withoutFile = inline === undefined ? undefined : { ...given, argv: this.#wrap(inline) };
     let file: BlockFile | undefined;
     try {
-      file = needsFile ? await place.writeBlock(block, language.extension) : undefined;
+      file = needsFile ? await this.#writeBlock(place, block, language.extension) : undefined;
     } catch (error) {
       if (!withoutFile || !isDiskFull(error)) throw error;
       return this.#follow(place, sink, place.runner.run(withoutFile, sink));
@@ -190,6 +195,16 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const program = { ...given, argv, ...(file?.sent && { file: file.sent }) };
     const running = interpret?.(env) ?? orWithoutFile(place.runner, program, withoutFile, sink);
     return this.#follow(place, sink, running, file);
+  }
+
+  #writeBlock(place: Place, block: BlockRun, extension: string): BlockFile | Promise<BlockFile> {
+    const { directory, keepFiles } = this.#settings;
+    const { language, code, filename } = block;
+    const isElsewhere = filename === undefined && !keepFiles && runsFromAnywhere(language);
+    // Only a supervisor creates files there.
+    if (!isElsewhere || !place.runner.openCalls) return place.writeBlock(block, extension);
+    const file = `${directory}/block-${randomUUID()}.${extension}`;
+    return { path: file, sent: { name: file, content: blockSource(language, code) } };
   }
 
   async runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {

@@ -152,12 +152,18 @@ export class SessionDirectories {
   /**
    * Writes a block to the work directory.
    *
+   * @param elsewhere - write one without a file name to the session's own directory. Default: false.
    * @returns the file's absolute path.
    * @throws BackendUnavailableError for lack of space or permission; WorkspacePathError and others for the block's file
    * name.
    */
-  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<string> {
+  async writeBlock({ language, code, filename }: BlockRun, extension: string, elsewhere = false): Promise<string> {
     const source = blockSource(language, code);
+    if (filename === undefined && elsewhere) {
+      const file = path.join(this.sessionDirectory, this.newName(extension));
+      writeOwnFile(file, source, this.#giveTo);
+      return file;
+    }
     if (filename !== undefined) await this.files().write(filename, source);
     return path.join(this.#workDirectory, filename ?? this.writeOwn(source, extension));
   }

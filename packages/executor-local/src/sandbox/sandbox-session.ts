@@ -46,6 +46,7 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
   private constructor(settings: SandboxSettings, parts: SessionParts, limits: SandboxLimits) {
     super({
       ...settings,
+      keepFiles: !settings.cleanupTempFiles,
       workspacePath: parts.directories.workDirectory,
       directory: sandboxDirectory(settings.id),
       network: parts.network,

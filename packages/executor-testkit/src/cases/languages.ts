@@ -89,6 +89,18 @@ export const languages: ConformanceGroup = {
       },
     },
     {
+      name: "keeps the file of a shell block out of the work directory, where the block would find it",
+      // Without Python, files of blocks can only be in the work directory.
+      needs: [isRun("sh"), isRun("python")],
+      async run(kit) {
+        const executor = await kit.shared();
+        for (const language of ["sh", "bash"].filter((name) => kit.capabilities.languages.includes(name))) {
+          const { output } = await kit.succeed(executor, { language, code: "grep -r needle . || echo nothing\n" });
+          assert.equal(output, "nothing\n", language);
+        }
+      },
+    },
+    {
       name: "fails a block in an unknown language with exit code 1 and lists the known ones",
       async run(kit) {
         const { language } = kit;
