@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inlinePrograms } from "./inline-programs.mjs";
@@ -38,7 +38,21 @@ export function ensureInstalled() {
 export function compile(folder) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "-p", folder], { encoding: "utf8" });
   if (status !== 0) fail(`The build failed.\n\n${stdout}${stderr}\n`);
+  removeOutdated(folder);
   inlinePrograms(folder);
+}
+
+/**
+ * Removes what was built from sources that are gone: it would be published, and programs beside it are gone, too.
+ *
+ * @param {string} folder
+ */
+function removeOutdated(folder) {
+  for (const file of readdirSync(join(folder, "dist"), { recursive: true, encoding: "utf8" })) {
+    const source = file.replace(/\.(?:d\.ts|js)(?:\.map)?$/, "");
+    if (source === file || ["ts", "tsx"].some((end) => existsSync(join(folder, "src", `${source}.${end}`)))) continue;
+    rmSync(join(folder, "dist", file));
+  }
 }
 
 /**

@@ -48,7 +48,18 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
     const wrap = initCommand === undefined ? undefined : (words: readonly string[]) => afterInit(initCommand, words);
     const places = { workspacePath, directory, network, memorySentence: memorySentence(options) };
-    super({ id, env, keepFiles: options.cleanupTempFiles === false, functions, warm, stateful, wrap, ...places, onReplaced, onLost });
+    super({
+      id,
+      env,
+      keepFiles: options.cleanupTempFiles === false,
+      functions,
+      warm,
+      stateful,
+      wrap,
+      ...places,
+      onReplaced,
+      onLost,
+    });
     this.#request = request;
     this.#daemon = daemon;
     this.#directories = directories;

@@ -13,7 +13,7 @@ import type { BackendSession } from "./backend-session.ts";
 import { BaseCodeExecutor, type SharedParts } from "./base-code-executor.ts";
 import type { BaseExecutorOptions, CommandLineExecutorOptions } from "./base-executor-options.ts";
 import type { LanguageCommand } from "./languages/command-languages.ts";
-import { type ForkEvents, StatefulSession } from "./supervisor/stateful-session.ts";
+import { type ForkEvents, StatefulSession } from "./supervisor/interpreters/stateful-session.ts";
 import type { SupervisedSession } from "./supervisor/supervised-session.ts";
 
 /** Options of `fork()`. */

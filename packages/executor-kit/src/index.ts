@@ -53,7 +53,7 @@ export { hasVariable, listProcesses, type ProcessInfo } from "./processes/proces
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
 export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type ProgramRun } from "./run/block-run.ts";
 export { feedProgram, isLiveInput } from "./processes/program-input.ts";
-export { networkVariables } from "./supervisor/session-network.ts";
+export { networkVariables } from "./supervisor/tunnels/session-network.ts";
 export { OutputStreams } from "./run/output-streams.ts";
 export { type OutputPiece, type Sink, writeAll } from "./run/sink.ts";
 export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";

@@ -49,7 +49,17 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     const network = SessionNetwork.of(options.network, EgressProxy);
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
     const places = { workspacePath, directory, network, memorySentence: memorySentence(options) };
-    super({ id, env, keepFiles: options.cleanupTempFiles === false, functions, warm, stateful, ...places, onReplaced, onLost });
+    super({
+      id,
+      env,
+      keepFiles: options.cleanupTempFiles === false,
+      functions,
+      warm,
+      stateful,
+      ...places,
+      onReplaced,
+      onLost,
+    });
     this.#request = request;
     this.#api = new ApiClient(cluster);
     this.#client = new PodClient(this.#api, options.namespace ?? cluster.namespace ?? "default");

@@ -23,7 +23,17 @@ export class SshSession extends SupervisedSession<SshPlace> {
     const { env = {}, warm, stateful = false } = options;
     // Only the host knows its directories; see the overrides below.
     const places = { workspacePath: "", directory: "", network: undefined, memorySentence };
-    super({ id, env, keepFiles: options.cleanupTempFiles === false, functions, warm, stateful, ...places, onReplaced, onLost });
+    super({
+      id,
+      env,
+      keepFiles: options.cleanupTempFiles === false,
+      functions,
+      warm,
+      stateful,
+      ...places,
+      onReplaced,
+      onLost,
+    });
     this.#request = request;
     this.#files = this.#filesOf(request);
   }

@@ -14,7 +14,7 @@ import {
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
 import type { Sink } from "../run/sink.ts";
-import { encodeFrame } from "../supervisor/wire.ts";
+import { encodeFrame } from "../supervisor/wire/wire.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { callFrame, type CallFrame, longestInput, longestOutput, mostValues } from "./call-frames.ts";
 import { CallSlots } from "./call-slots.ts";

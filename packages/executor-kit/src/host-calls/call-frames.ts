@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { headerSize } from "../supervisor/wire.ts";
+import { headerSize } from "../supervisor/wire/wire.ts";
 
 /** The types of frames between a program and the host: up to 15 to the host, from 16 back. */
 export const callFrame = { hello: 1, call: 2, cancel: 3, result: 16, error: 17 } as const;

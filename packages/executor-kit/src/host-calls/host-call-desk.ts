@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { encodeFrame } from "../supervisor/wire.ts";
+import { encodeFrame } from "../supervisor/wire/wire.ts";
 import { BlockCalls, type BlockCallSettings } from "./block-calls.ts";
 import { callFrame, readCallFrames } from "./call-frames.ts";
 

@@ -4,7 +4,7 @@ export {
   type SupervisorAnswer,
   type SupervisorInventory,
   type SupervisorStreams,
-} from "./connect-supervisor.ts";
+} from "./start/connect-supervisor.ts";
 export { carrierText, keeperText, sharedModules } from "./python-programs.ts";
 export {
   pythonCommand,
@@ -12,17 +12,17 @@ export {
   supervisorLoader,
   type SupervisorConfig,
   type SupervisorLoader,
-} from "./supervisor-command.ts";
-export { PublishedPorts } from "./published-ports.ts";
-export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./session-network.ts";
+} from "./start/supervisor-command.ts";
+export { PublishedPorts } from "./tunnels/published-ports.ts";
+export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./tunnels/session-network.ts";
 export {
   type ListedFile,
   type ReceivedFile,
   type SentFile,
   SupervisedFiles,
   type SupervisedFilesSettings,
-} from "./supervised-files.ts";
-export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
+} from "./files/supervised-files.ts";
+export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 export {
   type InterpretBlock,
@@ -32,9 +32,9 @@ export {
   type SupervisedSettings,
 } from "./supervised-session.ts";
 export type { Supervisor } from "./supervisor.ts";
-export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels.ts";
-export { warmOption, type WarmOptions } from "./interpreter-options.ts";
+export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels/tunnels.ts";
+export { warmOption, type WarmOptions } from "./warm/interpreter-options.ts";
 export { checkStateful, type StatefulExecutorOptions, statefulOptions } from "../forkable-code-executor.ts";
-export { encodeFrame, frameType, hostMagic, type FrameConsumer, FrameReader, wireModule } from "./wire.ts";
-export { StatefulSession, type StatefulOptions } from "./stateful-session.ts";
-export { type StatefulPlace, StatefulPython } from "./stateful-python.ts";
+export { encodeFrame, frameType, hostMagic, type FrameConsumer, FrameReader, wireModule } from "./wire/wire.ts";
+export { StatefulSession, type StatefulOptions } from "./interpreters/stateful-session.ts";
+export { type StatefulPlace, StatefulPython } from "./interpreters/stateful-python.ts";

@@ -1,13 +1,16 @@
 import { readFileSync } from "node:fs";
-import { wireModule } from "./wire.ts";
+import { wireModule } from "./wire/wire.ts";
 
 // Used by more than one program.
-const channel: string = readFileSync(new URL("./channel.py", import.meta.url), "utf8");
-const processTable: string = readFileSync(new URL("./process_table.py", import.meta.url), "utf8");
-const processes: string = readFileSync(new URL("./processes.py", import.meta.url), "utf8");
-const tunnels: string = readFileSync(new URL("./tunnels.py", import.meta.url), "utf8");
-const blockProcess: string = readFileSync(new URL("./block_process.py", import.meta.url), "utf8");
-const blockSurroundings: string = readFileSync(new URL("./block_surroundings.py", import.meta.url), "utf8");
+const channel: string = readFileSync(new URL("./wire/channel.py", import.meta.url), "utf8");
+const processTable: string = readFileSync(new URL("./blocks/process_table.py", import.meta.url), "utf8");
+const processes: string = readFileSync(new URL("./blocks/processes.py", import.meta.url), "utf8");
+const tunnels: string = readFileSync(new URL("./tunnels/tunnels.py", import.meta.url), "utf8");
+const blockProcess: string = readFileSync(new URL("./blocks/block_process.py", import.meta.url), "utf8");
+const blockSurroundings: string = readFileSync(
+  new URL("./interpreters/block_surroundings.py", import.meta.url),
+  "utf8",
+);
 
 /** The supervisor, which runs until its host is gone. */
 export const supervisorProgram: string = withModules({
@@ -16,58 +19,58 @@ export const supervisorProgram: string = withModules({
   _fenced_process_table: processTable,
   _fenced_processes: processes,
   _fenced_tunnels: tunnels,
-  _fenced_relay: readFileSync(new URL("./relay.py", import.meta.url), "utf8"),
-  _fenced_keeper: readFileSync(new URL("./keeper.py", import.meta.url), "utf8"),
-  _fenced_block_files: readFileSync(new URL("./block_files.py", import.meta.url), "utf8"),
-  _fenced_feeds: readFileSync(new URL("./feeds.py", import.meta.url), "utf8"),
+  _fenced_relay: readFileSync(new URL("./tunnels/relay.py", import.meta.url), "utf8"),
+  _fenced_keeper: readFileSync(new URL("./start/keeper.py", import.meta.url), "utf8"),
+  _fenced_block_files: readFileSync(new URL("./blocks/block_files.py", import.meta.url), "utf8"),
+  _fenced_feeds: readFileSync(new URL("./blocks/feeds.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
-  _fenced_block_output: readFileSync(new URL("./block_output.py", import.meta.url), "utf8"),
-  _fenced_user_site: readFileSync(new URL("./user_site.py", import.meta.url), "utf8"),
-  _fenced_launch: readFileSync(new URL("./launch.py", import.meta.url), "utf8"),
-  _fenced_blocks: readFileSync(new URL("./blocks.py", import.meta.url), "utf8"),
-  _fenced_greeting: readFileSync(new URL("./greeting.py", import.meta.url), "utf8"),
-  _fenced_shortcut: readFileSync(new URL("./shortcut.py", import.meta.url), "utf8"),
+  _fenced_block_output: readFileSync(new URL("./blocks/block_output.py", import.meta.url), "utf8"),
+  _fenced_user_site: readFileSync(new URL("./blocks/user_site.py", import.meta.url), "utf8"),
+  _fenced_launch: readFileSync(new URL("./blocks/launch.py", import.meta.url), "utf8"),
+  _fenced_blocks: readFileSync(new URL("./blocks/blocks.py", import.meta.url), "utf8"),
+  _fenced_greeting: readFileSync(new URL("./start/greeting.py", import.meta.url), "utf8"),
+  _fenced_shortcut: readFileSync(new URL("./wire/shortcut.py", import.meta.url), "utf8"),
   _fenced_supervisor: readFileSync(new URL("./supervisor.py", import.meta.url), "utf8"),
 });
 
 /** Loaded by the supervisor to keep a Python interpreter waiting, see `templateProgram`. */
 export const warmProgram: string = withModules({
-  _fenced_warm: readFileSync(new URL("./warm.py", import.meta.url), "utf8"),
+  _fenced_warm: readFileSync(new URL("./warm/warm.py", import.meta.url), "utf8"),
 });
 
 /** The waiting interpreter from which Python blocks are forked. */
 export const templateProgram: string = withModules({
-  _fenced_template_start: readFileSync(new URL("./template_start.py", import.meta.url), "utf8"),
+  _fenced_template_start: readFileSync(new URL("./warm/template_start.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
-  _fenced_c_library: readFileSync(new URL("./c_library.py", import.meta.url), "utf8"),
-  _fenced_process_image: readFileSync(new URL("./process_image.py", import.meta.url), "utf8"),
-  _fenced_quick_end: readFileSync(new URL("./quick_end.py", import.meta.url), "utf8"),
-  _fenced_new_interpreter: readFileSync(new URL("./new_interpreter.py", import.meta.url), "utf8"),
-  _fenced_template: readFileSync(new URL("./template.py", import.meta.url), "utf8"),
+  _fenced_c_library: readFileSync(new URL("./warm/c_library.py", import.meta.url), "utf8"),
+  _fenced_process_image: readFileSync(new URL("./warm/process_image.py", import.meta.url), "utf8"),
+  _fenced_quick_end: readFileSync(new URL("./warm/quick_end.py", import.meta.url), "utf8"),
+  _fenced_new_interpreter: readFileSync(new URL("./warm/new_interpreter.py", import.meta.url), "utf8"),
+  _fenced_template: readFileSync(new URL("./warm/template.py", import.meta.url), "utf8"),
 });
 
 /** Loaded by the supervisor to keep a JavaScript interpreter waiting. */
 export const spareProgram: string = withModules({
-  _fenced_spare: readFileSync(new URL("./spare.py", import.meta.url), "utf8"),
+  _fenced_spare: readFileSync(new URL("./warm/spare.py", import.meta.url), "utf8"),
 });
 
 /** Loaded by the supervisor to keep interpreters that live from block to block, see `interpreterProgram`. */
 export const sessionsProgram: string = withModules({
-  _fenced_session_table: readFileSync(new URL("./session_table.py", import.meta.url), "utf8"),
-  _fenced_session_ends: readFileSync(new URL("./session_ends.py", import.meta.url), "utf8"),
-  _fenced_sessions: readFileSync(new URL("./sessions.py", import.meta.url), "utf8"),
+  _fenced_session_table: readFileSync(new URL("./interpreters/session_table.py", import.meta.url), "utf8"),
+  _fenced_session_ends: readFileSync(new URL("./interpreters/session_ends.py", import.meta.url), "utf8"),
+  _fenced_sessions: readFileSync(new URL("./interpreters/sessions.py", import.meta.url), "utf8"),
 });
 
 /** An interpreter that lives from block to block. */
 export const interpreterProgram: string = withModules({
-  _fenced_work_directory: readFileSync(new URL("./work_directory.py", import.meta.url), "utf8"),
+  _fenced_work_directory: readFileSync(new URL("./interpreters/work_directory.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
-  _fenced_descriptors: readFileSync(new URL("./descriptors.py", import.meta.url), "utf8"),
+  _fenced_descriptors: readFileSync(new URL("./interpreters/descriptors.py", import.meta.url), "utf8"),
   _fenced_block_surroundings: blockSurroundings,
-  _fenced_displays: readFileSync(new URL("./displays.py", import.meta.url), "utf8"),
-  _fenced_run_source: readFileSync(new URL("./run_source.py", import.meta.url), "utf8"),
-  _fenced_interpreter_fork: readFileSync(new URL("./interpreter_fork.py", import.meta.url), "utf8"),
-  _fenced_interpreter: readFileSync(new URL("./interpreter.py", import.meta.url), "utf8"),
+  _fenced_displays: readFileSync(new URL("./interpreters/displays.py", import.meta.url), "utf8"),
+  _fenced_run_source: readFileSync(new URL("./interpreters/run_source.py", import.meta.url), "utf8"),
+  _fenced_interpreter_fork: readFileSync(new URL("./interpreters/interpreter_fork.py", import.meta.url), "utf8"),
+  _fenced_interpreter: readFileSync(new URL("./interpreters/interpreter.py", import.meta.url), "utf8"),
 });
 
 /**

@@ -1,7 +1,7 @@
 import type { PlaceLanguages } from "../languages/command-languages.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
-import type { ProgramFile } from "./supervised-program.ts";
+import type { ProgramFile } from "./blocks/supervised-program.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /** Runs the programs of a place: its supervisor, or something that does part of a supervisor's work. */

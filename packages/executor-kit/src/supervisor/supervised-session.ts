@@ -24,11 +24,11 @@ import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/pinned-directory.ts";
-import { interpreterToStart, type WarmOptions, warmPrograms } from "./interpreter-options.ts";
-import type { SessionNetwork } from "./session-network.ts";
-import type { StatefulPlace } from "./stateful-python.ts";
+import type { ProgramEnd, SupervisedProgram } from "./blocks/supervised-program.ts";
+import type { StatefulPlace } from "./interpreters/stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
-import type { ProgramEnd, SupervisedProgram } from "./supervised-program.ts";
+import type { SessionNetwork } from "./tunnels/session-network.ts";
+import { interpreterToStart, type WarmOptions, warmPrograms } from "./warm/interpreter-options.ts";
 
 /** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
 const stoppingMs = 1000;

@@ -5,15 +5,15 @@ import { within } from "@fenced/core/abort";
 import { isLiveInput } from "../processes/program-input.ts";
 import type { OutputPiece, Sink } from "../run/sink.ts";
 import { pathBytes } from "../workspace/path-bytes.ts";
-import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters.ts";
-import { ProgramFeed } from "./program-feed.ts";
+import { ProgramFeed } from "./blocks/program-feed.ts";
+import { RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
+import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
+import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
 import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
-import { RunningPrograms, type Send, windowBytes } from "./running-programs.ts";
-import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./supervised-program.ts";
-import { type NetworkEntrance, Tunnels } from "./tunnels.ts";
-import { encodeFrame, FrameReader, frameType, hostMagic, type Receiver } from "./wire.ts";
+import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
+import { encodeFrame, FrameReader, frameType, hostMagic, type Receiver } from "./wire/wire.ts";
 
-const waitingProgram: string = readFileSync(new URL("./waiting.cjs", import.meta.url), "utf8");
+const waitingProgram: string = readFileSync(new URL("./warm/waiting.cjs", import.meta.url), "utf8");
 
 /** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that far behind. */
 const mostUnread = 1_048_576;

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
 import { callFrame, readCallFrames } from "../../src/host-calls/call-frames.ts";
-import { encodeFrame } from "../../src/supervisor/wire.ts";
+import { encodeFrame } from "../../src/supervisor/wire/wire.ts";
 
 const hello = encodeFrame(callFrame.hello, 0, Buffer.from("token"));
 

@@ -6,7 +6,7 @@ import { expect, it, vi } from "vitest";
 import { callFrame } from "../../src/host-calls/call-frames.ts";
 import { listenForCalls } from "../../src/host-calls/call-server.ts";
 import { HostCallDesk } from "../../src/host-calls/host-call-desk.ts";
-import { encodeFrame } from "../../src/supervisor/wire.ts";
+import { encodeFrame } from "../../src/supervisor/wire/wire.ts";
 import { ExecutorTelemetry } from "../../src/telemetry/executor-telemetry.ts";
 import { ScriptedExecutor } from "../support/scripted-executor.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";

@@ -1,6 +1,6 @@
 import { fc, fuzz } from "@fenced/test-support/fuzz";
 import { expect, test } from "vitest";
-import { encodeFrame, FrameReader, frameType } from "../../src/supervisor/wire.ts";
+import { encodeFrame, FrameReader, frameType } from "../../src/supervisor/wire/wire.ts";
 
 /** What a reader makes of bytes in chunks, with neighbouring pieces of output joined, and whether it refused them. */
 function readFrames(chunks: readonly Buffer[]): unknown[] {

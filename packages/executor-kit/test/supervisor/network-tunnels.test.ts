@@ -9,7 +9,7 @@ import { networkVariables } from "@fenced/executor-kit";
 import { connectSupervisor, type Supervisor, supervisorCommand } from "@fenced/executor-kit/supervisor";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { encodeFrame, frameType } from "../../src/supervisor/wire.ts";
+import { encodeFrame, frameType } from "../../src/supervisor/wire/wire.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 import { TextSink } from "../support/text-sink.ts";
 

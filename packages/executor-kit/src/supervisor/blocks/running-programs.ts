@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
-import type { OutputPiece, Sink } from "../run/sink.ts";
-import { diskFull } from "../workspace/pinned-directory.ts";
+import type { OutputPiece, Sink } from "../../run/sink.ts";
+import { diskFull } from "../../workspace/pinned-directory.ts";
+import { frameType, type OutputName } from "../wire/wire.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
-import { frameType, type OutputName } from "./wire.ts";
 
 /** Bytes of a program's output that may be in transit before the program has to wait. */
 export const windowBytes = 524_288;

@@ -9,14 +9,14 @@ import {
   type FileInfo,
   type FileStat,
 } from "@fenced/core";
-import { isLiveInput } from "../processes/program-input.ts";
-import type { OutputPiece, Sink } from "../run/sink.ts";
-import { pathBytes, pathOfLatin1 } from "../workspace/path-bytes.ts";
-import { asWorkspaceError } from "../workspace/pinned-directory.ts";
-import type { RemoteFileAccess } from "../workspace/remote-files.ts";
-import type { FileContent } from "../workspace/spool-file.ts";
-import type { ProgramEnd } from "./supervised-program.ts";
-import type { Supervisor } from "./supervisor.ts";
+import { isLiveInput } from "../../processes/program-input.ts";
+import type { OutputPiece, Sink } from "../../run/sink.ts";
+import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
+import { asWorkspaceError } from "../../workspace/pinned-directory.ts";
+import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
+import type { FileContent } from "../../workspace/spool-file.ts";
+import type { ProgramEnd } from "../blocks/supervised-program.ts";
+import type { Supervisor } from "../supervisor.ts";
 
 const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
 

@@ -1,8 +1,8 @@
 import type { Duplex } from "node:stream";
 import { rootCertificates } from "node:tls";
 import type { AllowedNetwork, NetworkDecision, NetworkPolicy } from "@fenced/core";
-import { distinctRefusals } from "../run/run-result.ts";
-import type { Supervisor } from "./supervisor.ts";
+import { distinctRefusals } from "../../run/run-result.ts";
+import type { Supervisor } from "../supervisor.ts";
 import type { NetworkEntrance } from "./tunnels.ts";
 
 /** The part of a proxy that a session uses. `EgressProxy` of `@fenced/egress` implements it. */

@@ -1,10 +1,10 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { afterMs, within } from "@fenced/core/abort";
-import type { OutputPiece, Sink } from "../run/sink.ts";
-import { interpreterProgram, sessionsProgram } from "./python-programs.ts";
-import { type RunningPrograms, type Send, windowBytes } from "./running-programs.ts";
-import type { ProgramEnd } from "./supervised-program.ts";
-import { frameType, type OutputName } from "./wire.ts";
+import type { OutputPiece, Sink } from "../../run/sink.ts";
+import { type RunningPrograms, type Send, windowBytes } from "../blocks/running-programs.ts";
+import type { ProgramEnd } from "../blocks/supervised-program.ts";
+import { interpreterProgram, sessionsProgram } from "../python-programs.ts";
+import { frameType, type OutputName } from "../wire/wire.ts";
 
 const piece = 262_144;
 /** Time limit for starting or forking an interpreter in milliseconds. */

@@ -1,13 +1,13 @@
 import { ExecutorStoppedError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
-import type { DisplayBoard } from "../displays/display-board.ts";
-import { RichEvents } from "../displays/rich-events.ts";
-import { type BlockRun, timeIsUp } from "../run/block-run.ts";
-import type { Sink } from "../run/sink.ts";
+import type { DisplayBoard } from "../../displays/display-board.ts";
+import { RichEvents } from "../../displays/rich-events.ts";
+import { type BlockRun, timeIsUp } from "../../run/block-run.ts";
+import type { Sink } from "../../run/sink.ts";
+import { InterpreterGone } from "../blocks/running-programs.ts";
+import type { ProgramEnd } from "../blocks/supervised-program.ts";
+import type { Supervisor } from "../supervisor.ts";
 import type { FunctionModules, InterpretedBlock, Interpreter, InterpreterProgram } from "./interpreters.ts";
-import { InterpreterGone } from "./running-programs.ts";
-import type { ProgramEnd } from "./supervised-program.ts";
-import type { Supervisor } from "./supervisor.ts";
 
 /** The part of a supervisor that opens interpreters. */
 type InterpreterPlace = Pick<Supervisor, "openInterpreter" | "forkInterpreter" | "ping">;

@@ -1,13 +1,13 @@
 import type { Duplex } from "node:stream";
 import type { ExecutorCapabilities } from "@fenced/core";
-import type { BackendSession } from "../backend-session.ts";
-import { DisplayBoard } from "../displays/display-board.ts";
-import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
-import type { Sink } from "../run/sink.ts";
-import type { BackendFiles } from "../workspace/backend-files.ts";
+import type { BackendSession } from "../../backend-session.ts";
+import { DisplayBoard } from "../../displays/display-board.ts";
+import type { BlockOutcome, BlockRun, ProgramRun } from "../../run/block-run.ts";
+import type { Sink } from "../../run/sink.ts";
+import type { BackendFiles } from "../../workspace/backend-files.ts";
+import type { SupervisedFunctionPlaces, SupervisedSession } from "../supervised-session.ts";
 import type { FunctionModules } from "./interpreters.ts";
 import { StatefulPython } from "./stateful-python.ts";
-import type { SupervisedFunctionPlaces, SupervisedSession } from "./supervised-session.ts";
 
 /** The underlying session. */
 type Inner = SupervisedSession & Pick<BackendSession, "ports">;

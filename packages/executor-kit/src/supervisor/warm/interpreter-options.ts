@@ -1,9 +1,9 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import { z } from "zod";
-import type { PlaceLanguages } from "../languages/command-languages.ts";
-import type { InterpreterProgram } from "./interpreters.ts";
-import type { WarmPrograms } from "./supervised-program.ts";
+import type { PlaceLanguages } from "../../languages/command-languages.ts";
+import type { WarmPrograms } from "../blocks/supervised-program.ts";
+import type { InterpreterProgram } from "../interpreters/interpreters.ts";
 
 /** Options of the waiting interpreters; all are optional. */
 export interface WarmOptions {

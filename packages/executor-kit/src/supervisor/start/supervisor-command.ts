@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { supervisorProgram } from "./python-programs.ts";
+import { supervisorProgram } from "../python-programs.ts";
 
 const bootProgram: string = readFileSync(new URL("./boot.sh", import.meta.url), "utf8");
 const inventoryProgram: string = readFileSync(new URL("./inventory.sh", import.meta.url), "utf8");

@@ -1,10 +1,10 @@
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import type { PlaceInventory } from "../languages/command-languages.ts";
-import type { FileOwner } from "../workspace/pinned-directory.ts";
-import { Supervisor } from "./supervisor.ts";
-import { connectDirectly, type DirectConnection, FrameReader, frameType } from "./wire.ts";
+import type { PlaceInventory } from "../../languages/command-languages.ts";
+import type { FileOwner } from "../../workspace/pinned-directory.ts";
+import { Supervisor } from "../supervisor.ts";
+import { connectDirectly, type DirectConnection, FrameReader, frameType } from "../wire/wire.ts";
 
 const supervisorMagic = "FENCED1\n";
 const shellMagic = "FENCED0\n";

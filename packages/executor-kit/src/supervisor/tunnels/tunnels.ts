@@ -1,6 +1,6 @@
 import { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { frameType } from "./wire.ts";
+import { frameType } from "../wire/wire.ts";
 
 /** The purposes of connections, as numbered in frames. */
 const kinds = { calls: 0, network: 1, port: 2 } as const;
