@@ -27,7 +27,7 @@ export const pythonPrograms: Readonly<Record<string, string>> = {
   "an output that cannot be flushed":
     "import os, sys\nsys.stdout = open(1, 'w', closefd=False)\nprint('x')\nos.close(1)",
   "threads that outlive the program":
-    "import threading, time\ndef late():\n    time.sleep(0.05)\n    print('late')\nthreading.Thread(target=late).start()\nprint('end')",
+    "import threading\ndef late():\n    threading.main_thread().join()\n    print('late')\nthreading.Thread(target=late).start()\nprint('end')",
   "an exit in a thread":
     "import sys, threading\nt = threading.Thread(target=sys.exit, args=(5,))\nt.start()\nt.join()\nprint('on')",
   "an exception in a thread":
