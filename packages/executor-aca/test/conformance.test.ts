@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { loadComponent, type CodeExecutor } from "@fenced/core";
 import { type ExecutorSubject, testCodeExecutor } from "@fenced/executor-testkit";
-import { backend, place, variant } from "@fenced/test-support";
+import { needs, place, variant } from "@fenced/test-support";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor } from "../src/index.ts";
@@ -42,7 +42,7 @@ const subject = (transport?: "request"): ExecutorSubject => ({
   asksOnly: true,
 });
 
-describe.skipIf(!backend("python3").available)("over the emulator", () => {
+describe("over the emulator", needs("python3"), () => {
   testCodeExecutor({ describe, it, afterAll }, subject(), place());
   const changed = ["output", "lost session"];
   testCodeExecutor({ describe, it, afterAll }, subject("request"), variant(...changed));

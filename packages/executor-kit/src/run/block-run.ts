@@ -64,8 +64,9 @@ export interface BlockOutcome {
   /** The absolute path on the host of the file with the block. */
   readonly codeFile?: string;
   /**
-   * When the program ended, as a `performance.now()` time. Set this if the last output may reach a slow consumer much
-   * later, since that wait does not count towards the block's duration. Default: when `run` returns.
+   * When the program ended, as a `performance.now()` time. Set this if `run` returns later, because it cleans up or waits
+   * for a slow consumer to take the last output: that does not count towards the block's duration. Default: when `run`
+   * returns.
    */
   readonly endedAt?: number;
   /** Requests that the network policy refused during the block; `SessionNetwork` collects them. */
