@@ -18,17 +18,17 @@ import { type Comparison, report } from "./measure.ts";
 const bundles: Readonly<Record<string, string>> = {
   "an object with 95,000 names": '{"application/json": {"k%dx" % i: 1 for i in range(names)}}',
   "objects with 95,000 names in all": '{"application/json": [{"k%d" % i: 1, "m%d" % i: 2} for i in range(names // 2)]}',
-  "490,000 numbers": '{"application/json": [i + 0.5 for i in range(values)]}',
-  "490,000 texts": '{"application/json": ["k%dx" % i for i in range(values)]}',
-  "490,000 lines": '{"text/plain": ["k%dx\\n" % i for i in range(values)]}',
-  "46 MiB of text": '{"text/plain": "x" * size}',
-  "46 MiB of escaped text": '{"text/plain": "\\n" * (size // 2)}',
-  "46 MiB of text beyond ASCII": '{"text/plain": "\\U0001f600" * (size // 12)}',
-  "46 MiB of HTML": '{"text/html": "<b>x</b>" * (size // 8)}',
-  "46 MiB of base64 in lines": '{"image/png": "QUJD\\n" * (size // 6)}',
+  "390,000 numbers": '{"application/json": [i + 0.5 for i in range(values)]}',
+  "390,000 texts": '{"application/json": ["k%dx" % i for i in range(values)]}',
+  "390,000 lines": '{"text/plain": ["k%dx\\n" % i for i in range(values)]}',
+  "31 MiB of text": '{"text/plain": "x" * size}',
+  "31 MiB of escaped text": '{"text/plain": "\\n" * (size // 2)}',
+  "31 MiB of text beyond ASCII": '{"text/plain": "\\U0001f600" * (size // 12)}',
+  "31 MiB of HTML": '{"text/html": "<b>x</b>" * (size // 8)}',
+  "31 MiB of base64 in lines": '{"image/png": "QUJD\\n" * (size // 6)}',
 };
 const begin = `
-names, values, size = 95_000, 490_000, 46 * 1024 * 1024
+names, values, size = 95_000, 390_000, 31 * 1024 * 1024
 try:
     from IPython.display import display
     def show(bundle): display(bundle, raw=True)
