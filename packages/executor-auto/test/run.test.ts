@@ -134,7 +134,7 @@ for name in ("first", "second", "third"):
 
 const places = {
   docker: "a Docker or Podman container",
-  "os-sandbox": "a sandbox",
+  "os-sandbox": "an OS sandbox",
   wasm: "an interpreter in",
 } as const;
 const kinds = Object.entries(machineKinds) as [MachineKind, readonly BackendName[]][];
