@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 // #region tool
-import { AssistantAgent, CodeExecutionTool, messageToText } from "@fenced/agentchat";
+import { AssistantAgent, CodeExecutorTool, messageToText } from "@fenced/agentchat";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { AISDKChatCompletionClient } from "@fenced/model-ai-sdk";
 // #endregion
@@ -22,7 +22,7 @@ await using executor = new LocalCommandLineCodeExecutor();
 const analyst = new AssistantAgent({
   name: "analyst",
   modelClient,
-  tools: [new CodeExecutionTool(executor)],
+  tools: [new CodeExecutorTool(executor)],
   reflectOnToolUse: true,
   maxToolIterations: 5,
 });

@@ -25,7 +25,7 @@ print("adding up", flush=True)
 import time; time.sleep(0.5)
 print(sum(int(line.split(",")[1]) for line in open("prices.csv")))
 `;
-const result = await client.callTool({ name: "execute_code", arguments: { language: "python", code } }, undefined, {
+const result = await client.callTool({ name: "run_code", arguments: { language: "python", code } }, undefined, {
   onprogress: ({ message }) => console.log(message), // live output
 });
 console.log(result.structuredContent); // { exitCode: 0, output: "adding up\n8\n", … }

@@ -24,7 +24,7 @@ const connect = [command, ...execArgv, notesServer].map((word) => `"${word}"`).j
 await client.connect(new StdioClientTransport({ command, args: [...args, "--connect", connect], stderr: "ignore" }));
 
 const { tools } = await client.listTools();
-const { description = "" } = tools.find(({ name }) => name === "execute_code") ?? {};
+const { description = "" } = tools.find(({ name }) => name === "run_code") ?? {};
 console.log(description); // the signatures of list_notes and delete_note, and how to import them
 const code = `
 from functions import list_notes, delete_note
@@ -33,7 +33,7 @@ for note in list_notes()["notes"]:
     if "apples" in note["text"]:
         print(delete_note(id=note["id"]))
 `;
-const result = await client.callTool({ name: "execute_code", arguments: { language: "python", code } });
+const result = await client.callTool({ name: "run_code", arguments: { language: "python", code } });
 console.log(result.structuredContent);
 await client.close(); // both servers end
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { AssistantAgent, CodeExecutorAgent, CodeExecutionTool } from "@fenced/agentchat";
+import { AssistantAgent, CodeExecutorAgent, CodeExecutorTool } from "@fenced/agentchat";
 import { codeExecutionTool, fileTools, sandboxSession } from "@fenced/ai-sdk";
 import type { CodeExecutor } from "@fenced/core";
 import { eventStreamResponse, readEventStream } from "@fenced/core/web";
@@ -158,12 +158,12 @@ const users: Readonly<Record<string, User>> = {
       return z.object({ content: z.string() }).parse(messages.at(-1)).content;
     },
   },
-  "AssistantAgent with CodeExecutionTool": {
+  "AssistantAgent with CodeExecutorTool": {
     tells: "42\n",
     use: async (executor) => {
       await using server = await startOpenAIServer([callWith(code), { text: "done" }]);
       const modelClient = new AISDKChatCompletionClient({ model: modelOf(server) });
-      const tools = [new CodeExecutionTool(executor)];
+      const tools = [new CodeExecutorTool(executor)];
       await new AssistantAgent({ name: "analyst", modelClient, tools, reflectOnToolUse: true }).run({ task: "Go." });
       expectDescribed(server);
       return toolMessage(server);
@@ -215,7 +215,7 @@ function toolMessage({ requests }: OpenAIServer): string {
 async function callOver(client: Client): Promise<string> {
   const { tools } = await client.listTools();
   expect(JSON.stringify(tools)).toMatch(/Languages: [^.]*python/);
-  const result = await client.callTool({ name: "execute_code", arguments: { language: "python", code } });
+  const result = await client.callTool({ name: "run_code", arguments: { language: "python", code } });
   return z.object({ content: z.tuple([z.object({ text: z.string() })]) }).parse(result).content[0].text;
 }
 

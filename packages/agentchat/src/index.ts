@@ -124,7 +124,7 @@ export { TextMessageTermination } from "./conditions/text-message-termination.ts
 export { TimeoutTermination } from "./conditions/timeout-termination.ts";
 export { TokenUsageTermination, type TokenUsageTerminationOptions } from "./conditions/token-usage-termination.ts";
 export { type InputFunc, UserProxyAgent, type UserProxyAgentOptions } from "./agents/user-proxy-agent.ts";
-export { CodeExecutionTool, type CodeExecutionToolOptions } from "./tools/code-execution-tool.ts";
+export { CodeExecutorTool, type CodeExecutorToolOptions } from "./tools/code-executor-tool.ts";
 export { AgentTool, type AgentToolOptions } from "./tools/agent-tool.ts";
 export { TeamTool, type TeamToolOptions } from "./tools/team-tool.ts";
 export { TaskRunnerTool, type TaskRunner, type TaskRunnerToolOptions } from "./tools/task-runner-tool.ts";

@@ -6,7 +6,7 @@ import {
   AgentTool,
   AssistantAgent,
   BufferedChatCompletionContext,
-  CodeExecutionTool,
+  CodeExecutorTool,
   CodeExecutorAgent,
   DiGraphBuilder,
   ExternalTermination,
@@ -80,7 +80,7 @@ describe.each([
     modelClient,
     systemMessage: "Be kind.",
     description: "Helps.",
-    tools: [new CodeExecutionTool(codeExecutor, { name: "run" })],
+    tools: [new CodeExecutorTool(codeExecutor, { name: "run" })],
     handoffs: ["critic", { target: "user", message: "yours" }],
     modelClientStream: true,
     reflectOnToolUse: false,
@@ -159,7 +159,7 @@ describe("loadComponent", () => {
 
   it("makes loaded agents stop their executors and those of their tools", async () => {
     const stop = vi.spyOn(ScriptedExecutor.prototype, "stop");
-    const tools = [new CodeExecutionTool(codeExecutor)];
+    const tools = [new CodeExecutorTool(codeExecutor)];
     const participants = [
       new AssistantAgent({ name: "helper", modelClient, tools }),
       new CodeExecutorAgent({ name: "runner", codeExecutor }),
@@ -174,7 +174,7 @@ describe("loadComponent", () => {
 describe("a loaded component", () => {
   it("stops every executor that it owns, even if one fails to stop", async () => {
     const stop = vi.spyOn(ScriptedExecutor.prototype, "stop").mockRejectedValueOnce(new Error("stuck"));
-    const tools = ["one", "two"].map((name) => new CodeExecutionTool(codeExecutor, { name }));
+    const tools = ["one", "two"].map((name) => new CodeExecutorTool(codeExecutor, { name }));
     const participants = [
       new AssistantAgent({ name: "helper", modelClient, tools }),
       new CodeExecutorAgent({ name: "runner", codeExecutor }),

@@ -5,7 +5,7 @@ import {
   AndTermination,
   AssistantAgent,
   BufferedChatCompletionContext,
-  CodeExecutionTool,
+  CodeExecutorTool,
   CodeExecutorAgent,
   ExternalTermination,
   FunctionalTermination,
@@ -96,8 +96,8 @@ describe("options in JavaScript", () => {
     [BufferedChatCompletionContext, [5, { initial: [] }], 'unknown option "initial"'],
     [HeadAndTailChatCompletionContext, [{ headSize: 1 }], '"tailSize" is missing.'],
     [TokenLimitedChatCompletionContext, [{ tokenLimit: 5, countTokens: 4 }], '"countTokens" is 4.'],
-    [CodeExecutionTool, [codeExecutor, { nme: "x" }], 'Did you mean "name"?'],
-    [CodeExecutionTool, [{}], '"codeExecutor" is an object. It must be a code executor.'],
+    [CodeExecutorTool, [codeExecutor, { nme: "x" }], 'Did you mean "name"?'],
+    [CodeExecutorTool, [{}], '"codeExecutor" is an object. It must be a code executor.'],
   ])("%o rejects %j", (Class, parameters, message) => {
     expect(() => make(Class, ...parameters)).toThrow(InvalidInputError);
     expect(() => make(Class, ...parameters)).toThrow(message);

@@ -6,7 +6,7 @@ import { isAlive } from "@fenced/test-support/is-alive";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   AssistantAgent,
-  CodeExecutionTool,
+  CodeExecutorTool,
   CodeExecutorAgent,
   MaxMessageTermination,
   messageToText,
@@ -111,7 +111,7 @@ describe("agents with a real executor", needs("python3"), () => {
     const unknown = call("execute_code", { language: "cobol", code: "x" }, "3");
     const malformed = call("execute_code", { code: "x" }, "4");
     const modelClient = new ScriptedModel([[good, bad, unknown, malformed]]);
-    const tools = [new CodeExecutionTool(codeExecutor)];
+    const tools = [new CodeExecutorTool(codeExecutor)];
     const agent = new AssistantAgent({ name: "analyst", modelClient, tools });
     const { chatMessage } = await agent.onMessages([]);
     const results = chatMessage.type === "ToolCallSummaryMessage" ? chatMessage.results : [];
@@ -139,7 +139,7 @@ describe("agents with a real executor", needs("python3"), () => {
         agent: new AssistantAgent({
           name: "analyst",
           modelClient: new ScriptedModel([[call("execute_code", { language: "python", code })]]),
-          tools: [new CodeExecutionTool(codeExecutor)],
+          tools: [new CodeExecutorTool(codeExecutor)],
         }),
         task: "go",
       }),

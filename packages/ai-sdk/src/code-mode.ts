@@ -70,7 +70,7 @@ export class WaitingCalls {
         answered();
       }
     };
-    return hostFunctionsFrom(tools, { callOptions, approveHostCall: approve });
+    return hostFunctionsFrom(tools, { callOptions, approve });
   }
 
   /** Shows a call only after some time: programs that decide by rules answer at once. */

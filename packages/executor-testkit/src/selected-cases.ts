@@ -137,7 +137,7 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "that throw raise an exception with the name and the message, but no stack trace or host paths",
     "appear as events in the stream, each result after its call",
     "wait for approval, which sees the arguments and gives the program its reason",
-    "with their own `approveHostCall` are asked after the executor, and both see `needsApproval`",
+    "with their own `approve` are asked after the executor, and both see `needsApproval`",
     "are described to the model with their types, in each language that can call them",
     "raise an exception after `maxHostCalls` calls in a block; the next block counts from zero",
     "are aborted when the block times out, and the stream has one result event for the call",

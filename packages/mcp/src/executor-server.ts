@@ -6,16 +6,16 @@ import { AskClient } from "./connect/ask-client.ts";
 import { ConnectedServers } from "./connect/connected-servers.ts";
 import { serverLimits, type McpServerOptions } from "./mcp-server-options.ts";
 import { packageVersion } from "./package-version.ts";
-import { addExecuteCode } from "./tools/execute-code.ts";
 import { addListFiles } from "./tools/list-files.ts";
 import { addReadFile } from "./tools/read-file.ts";
 import { addRestart } from "./tools/restart.ts";
+import { addRunCode } from "./tools/run-code.ts";
 import { addWriteFile } from "./tools/write-file.ts";
 
 const serverOptions = optionsSchema({ executor: codeExecutorOption, ...serverLimits });
 
 /**
- * Creates a Model Context Protocol server for an executor, with the tools `execute_code`, `list_files`, `read_file`,
+ * Creates a Model Context Protocol server for an executor, with the tools `run_code`, `list_files`, `read_file`,
  * `write_file` and `restart`. Connect it to any transport of the official SDK; it serves one client.
  *
  * @param executor - where the code runs. It starts on the first call that needs it or, if it does not know its
@@ -105,7 +105,7 @@ export class ExecutorServer extends McpServer {
 
   #addTools(): void {
     const [executor, options] = [this.#executor, this.#options];
-    addExecuteCode(this, executor, {
+    addRunCode(this, executor, {
       ...options,
       functions: () => this.#connected?.functions ?? [],
       approver: (extra) => this.#ask.approver(extra),

@@ -18,7 +18,7 @@ export interface McpServerOptions extends ModelOutputLimits {
   readonly maxFiles?: number | undefined;
   /**
    * Other MCP servers whose tools the code can call as functions; their signatures are in the description of
-   * `execute_code`. Each server created here has its own connections, which its `connect()` opens, and which end with
+   * `run_code`. Each server created here has its own connections, which its `connect()` opens, and which end with
    * `close()` or when the client disconnects. Needs an executor with `capabilities.hostFunctions`. Default: none.
    */
   readonly connect?: readonly McpTarget[] | undefined;

@@ -79,7 +79,7 @@ describe("tools of other servers", needs("python3"), () => {
   it("are functions with schemas that code can call until their server ends", async () => {
     const { client } = await connect({ connect: [toolsServer("notes"), toolsServer("mail")] });
     const { tools } = await client.listTools();
-    const { description } = tools.find(({ name }) => name === "execute_code") ?? {};
+    const { description } = tools.find(({ name }) => name === "run_code") ?? {};
     expect(description).toMatch(
       /def notes_add_numbers\(a: int, b: int\) -> NotesAddNumbersResult:\n {4}"""Adds two numbers\."""/,
     );
@@ -305,7 +305,7 @@ describe("a network policy", needs("docker"), () => {
     await client.connect(clientSide);
     onTestFinished(() => client.close());
     const code = "import urllib.request\nurllib.request.urlopen('http://refused.example/')";
-    const result = await call(client, "execute_code", { language: "python", code });
+    const result = await call(client, "run_code", { language: "python", code });
     const reason = "refused.example is not in this executor's network policy";
     expect(result.structuredContent).toMatchObject({
       network: [{ protocol: "http", host: "refused.example", port: 80, reason }],

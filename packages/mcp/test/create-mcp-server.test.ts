@@ -23,7 +23,7 @@ async function connect(executor: CodeExecutor, options: McpServerOptions = {}) {
 describe("createMcpServer", () => {
   it("returns images as images, and says how many it left out", async () => {
     const client = await connect(new PictureExecutor({}), { maxImages: 1 });
-    const result = await call(client, "execute_code", { language: "draw", code: "one\ntwo" });
+    const result = await call(client, "run_code", { language: "draw", code: "one\ntwo" });
     expect(result.content).toEqual([
       { type: "text", text: "one\ntwo\n\n1 image was created that is not shown here." },
       { type: "image", mimeType: "image/png", data: pixel.toString("base64") },
@@ -35,7 +35,7 @@ describe("createMcpServer", () => {
   it("limits output, files and lists", needs("python3"), async () => {
     const limits = { maxOutputCharacters: 10, maxFileBytes: 40, maxFiles: 1 };
     const client = await connect(new LocalCommandLineCodeExecutor(), limits);
-    const result = await call(client, "execute_code", { language: "python", code: "print('x' * 99)" });
+    const result = await call(client, "run_code", { language: "python", code: "print('x' * 99)" });
     expect(result.structuredContent).toMatchObject({
       truncated: true,
       output: "xxxxx\n[... 90 characters left out ...]\nxxxx\n",
@@ -59,8 +59,8 @@ describe("createMcpServer", () => {
     const client = await connect(sessions.executor("ann"));
     expect(sessions.counts.open).toBe(1);
     const { tools } = await client.listTools();
-    expect(tools.find(({ name }) => name === "execute_code")?.description).toContain("sh");
-    expect(await call(client, "execute_code", { language: "sh", code: "echo hers" })).toMatchObject({
+    expect(tools.find(({ name }) => name === "run_code")?.description).toContain("sh");
+    expect(await call(client, "run_code", { language: "sh", code: "echo hers" })).toMatchObject({
       structuredContent: { output: "hers\n" },
     });
   });
@@ -91,7 +91,7 @@ describe("createMcpServer", () => {
       globalImports: ["no_such_module_anywhere"],
     });
     const client = await connect(new LocalCommandLineCodeExecutor({ functions: [broken] }));
-    const result = await call(client, "execute_code", { language: "python", code: "print(1)" });
+    const result = await call(client, "run_code", { language: "python", code: "print(1)" });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain("no_such_module_anywhere");
   });

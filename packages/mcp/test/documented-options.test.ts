@@ -56,7 +56,7 @@ describe("on a machine with Node alone", () => {
     [["--executor", "ssh", "--config", '{"host":"nowhere"}'], "ssh"],
   ])("%j says what is missing", async (args, words) => {
     const client = await connectStdio(args, { env: await machine("wasm") });
-    const result = await call(client, "execute_code", { language: "python", code: "print(1)" });
+    const result = await call(client, "run_code", { language: "python", code: "print(1)" });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain(words);
   });

@@ -129,7 +129,7 @@ describe("a handler in a custom server", () => {
     }
     expect(await send(service, ofHers("ann"), list)).toMatchObject({
       status: 200,
-      body: expect.stringContaining("execute_code"),
+      body: expect.stringContaining("run_code"),
     });
     expect(await send(service, ofHers("ann"), { method: "DELETE" })).toMatchObject({ status: 200 });
     expect(await send(service, ofHers("ann"), list)).toMatchObject({ status: 404 });

@@ -248,7 +248,7 @@ describe("requests", () => {
     const { client } = await connectHttp(server);
     const messages: string[] = [];
     const code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('done')";
-    const finished = client.callTool({ name: "execute_code", arguments: { language: "python", code } }, undefined, {
+    const finished = client.callTool({ name: "run_code", arguments: { language: "python", code } }, undefined, {
       onprogress: ({ message = "" }) => messages.push(message),
     });
     await expect.poll(() => messages.length).toBeGreaterThan(2);

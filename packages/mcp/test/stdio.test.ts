@@ -26,7 +26,7 @@ const requests = [
   {
     id: 2,
     method: "tools/call",
-    params: { name: "execute_code", arguments: { language: "python", code: "import os\nprint(os.getcwd())" } },
+    params: { name: "run_code", arguments: { language: "python", code: "import os\nprint(os.getcwd())" } },
   },
 ];
 
@@ -121,7 +121,7 @@ describe("over a kernel", needs("jupyter"), () => {
   it("keeps variables, and returns plots as images", async () => {
     const client = await connectStdio(["--executor", "jupyter"]);
     await python(client, "import matplotlib.pyplot as plt");
-    const result = await call(client, "execute_code", { language: "python", code: "plt.plot([1, 2])\nplt.show()" });
+    const result = await call(client, "run_code", { language: "python", code: "plt.plot([1, 2])\nplt.show()" });
     expect(result.content.at(-1)).toMatchObject({ type: "image", mimeType: "image/png" });
   });
 });

@@ -14,8 +14,8 @@ const transports: [string, (atEnd: AtEnd) => Promise<Client>][] = [
 ];
 
 const mistakes: [string, Record<string, unknown>, string][] = [
-  ["execute_code", { language: "cobol", code: "1" }, "language"],
-  ["execute_code", { language: "python" }, "code"],
+  ["run_code", { language: "cobol", code: "1" }, "language"],
+  ["run_code", { language: "python" }, "code"],
   ["read_file", { path: "missing" }, "There is no file missing in the workspace. Call list_files"],
   ["read_file", { path: "../../etc/passwd" }, "workspace"],
   ["read_file", { path: "/etc/passwd" }, "workspace"],
@@ -37,7 +37,7 @@ describe.each(transports)("over %s", (_, connect) => {
 
   it("describes its tools", async () => {
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["execute_code", "list_files", "read_file", "write_file", "restart"]);
+    expect(tools.map(({ name }) => name)).toEqual(["run_code", "list_files", "read_file", "write_file", "restart"]);
     expect(tools[0]).toMatchObject({
       description: expect.stringMatching(/^Runs code and returns what it prints\. Languages: python, /),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
@@ -50,7 +50,7 @@ describe.each(transports)("over %s", (_, connect) => {
   });
 
   it("runs code, and reports how it ended", needs("python3"), async () => {
-    const done = await call(client, "execute_code", { language: "Py", code: "print(6 * 7)" });
+    const done = await call(client, "run_code", { language: "Py", code: "print(6 * 7)" });
     expect(done).toEqual({
       content: [{ type: "text", text: "42\n" }],
       structuredContent: {
@@ -62,7 +62,7 @@ describe.each(transports)("over %s", (_, connect) => {
         durationMs: expect.any(Number),
       },
     });
-    const failed = await call(client, "execute_code", { language: "python", code: "raise SystemExit(3)" });
+    const failed = await call(client, "run_code", { language: "python", code: "raise SystemExit(3)" });
     expect(failed.isError).toBeUndefined();
     expect(failed.structuredContent).toMatchObject({ exitCode: 3 });
     expect(textOf(failed)).toBe("The code failed with exit code 3. It printed nothing.");
@@ -74,7 +74,7 @@ describe.each(transports)("over %s", (_, connect) => {
     const told: string[] = [];
     const result = await call(
       client,
-      "execute_code",
+      "run_code",
       { language: "python", code },
       {
         onprogress({ message = "" }) {
@@ -99,7 +99,7 @@ print("\\ndone")`;
       told.push(message);
       if (message.includes("100%")) void call(client, "write_file", { path: "bar-seen", content: "" });
     };
-    const result = await call(client, "execute_code", { language: "python", code }, { onprogress });
+    const result = await call(client, "run_code", { language: "python", code }, { onprogress });
     expect(told.join("")).toMatch(/^loading\n100% \|#{100}$/);
     expect(textOf(result)).toMatch(/^loading\n100% \|#{100}\ndone\n$/);
   });
@@ -110,7 +110,7 @@ print("\\ndone")`;
     const code = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)";
     const running = call(
       client,
-      "execute_code",
+      "run_code",
       { language: "python", code },
       {
         signal: controller.signal,

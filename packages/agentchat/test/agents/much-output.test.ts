@@ -1,7 +1,7 @@
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { expect, it } from "vitest";
-import { CodeExecutorAgent, CodeExecutionTool, RoundRobinGroupChat } from "../../src/index.ts";
+import { CodeExecutorAgent, CodeExecutorTool, RoundRobinGroupChat } from "../../src/index.ts";
 import { python } from "../support/python.ts";
 import { ScriptedModel } from "../support/scripted-model.ts";
 
@@ -32,6 +32,6 @@ it("truncates to maxOutputCharacters, in agents and in the tool", needs("python3
   const agent = new CodeExecutorAgent({ name: "a", codeExecutor, maxOutputCharacters: 100 });
   const { messages } = await agent.run({ task: python(printing) });
   expect(JSON.stringify(messages.at(-1)).length).toBeLessThan(600);
-  const tool = new CodeExecutionTool(codeExecutor, { maxOutputCharacters: 100 });
+  const tool = new CodeExecutorTool(codeExecutor, { maxOutputCharacters: 100 });
   expect((await tool.execute({ language: "python", code: printing }, {})).length).toBeLessThan(600);
 });

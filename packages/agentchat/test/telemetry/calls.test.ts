@@ -8,7 +8,7 @@ import {
   type AgentResponse,
   AssistantAgent,
   BaseChatAgent,
-  CodeExecutionTool,
+  CodeExecutorTool,
   isTaskResult,
   RoundRobinGroupChat,
   tool,
@@ -153,7 +153,7 @@ describe("spans of tool calls", () => {
   it("are parents of an executor's runs", needs("bash"), async () => {
     await using executor = new LocalCommandLineCodeExecutor();
     const modelClient = new ScriptedModel([[call("execute_code", { language: "sh", code: ":" })]]);
-    await new AssistantAgent({ name: "caller", modelClient, tools: [new CodeExecutionTool(executor)] }).run();
+    await new AssistantAgent({ name: "caller", modelClient, tools: [new CodeExecutorTool(executor)] }).run();
     expect(recorder.tree()).toEqual([
       "invoke_agent caller",
       "  chat scripted",

@@ -165,7 +165,7 @@ export class BlockCalls {
 
   /** @throws if the executor or the function refuses the call. */
   async #approve(
-    { approveHostCall: own, needsApproval: needs }: HostFunction,
+    { approve: own, needsApproval: needs }: HostFunction,
     { call, input, checked }: { readonly call: OpenCall; readonly input: JsonValue; readonly checked: unknown },
   ): Promise<void> {
     const { approve, index } = this.#settings;

@@ -60,12 +60,12 @@ export class HostCalls {
     const chosen = withMore(functions, more);
     const unapproved = approve
       ? undefined
-      : [...chosen.values()].find((each) => each.needsApproval !== false && !each.approveHostCall);
+      : [...chosen.values()].find((each) => each.needsApproval !== false && !each.approve);
     if (unapproved) {
       throw new InvalidInputError(
         `The function ${unapproved.name} needs approval, but nothing is set up to approve it`,
         {
-          remedy: "Set `approveHostCall` on the executor or on the function, or leave the function out.",
+          remedy: "Set `approveHostCall` on the executor or `approve` on the function, or leave the function out.",
         },
       );
     }

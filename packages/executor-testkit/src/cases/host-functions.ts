@@ -221,7 +221,7 @@ ${failing('echo("no")')}`;
     },
   },
   {
-    name: "with their own `approveHostCall` are asked after the executor, and both see `needsApproval`",
+    name: "with their own `approve` are asked after the executor, and both see `needsApproval`",
     needs: inPython,
     async run(kit) {
       const asked: string[] = [];
@@ -236,7 +236,7 @@ ${failing('echo("no")')}`;
         description: "Removes something.",
         input: { type: "object", properties: { id: { type: "integer" } } },
         needsApproval: ({ id }) => id !== 1,
-        approveHostCall: ({ needsApproval }) => {
+        approve: ({ needsApproval }) => {
           asked.push(`function ${needsApproval}`);
           return { approved: !needsApproval, reason: "kept" };
         },

@@ -15,7 +15,7 @@ interface OfferedTool {
 
 /** Connections to other servers, and their tools as functions that code can call. */
 export class ConnectedServers {
-  /** Functions without `approveHostCall`; `needsApproval` says which calls need it. */
+  /** Functions without `approve`; `needsApproval` says which calls need it. */
   readonly functions: readonly HostFunction[];
   readonly #connections: readonly McpConnection[];
 

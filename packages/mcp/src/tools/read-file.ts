@@ -4,7 +4,7 @@ import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import * as z from "zod";
 import type { McpServerOptions } from "../mcp-server-options.ts";
-import { imageContent } from "./execute-code.ts";
+import { imageContent } from "./run-code.ts";
 
 const signatures: readonly (readonly [type: string, pattern: RegExp])[] = [
   ["image/png", /^\x89PNG\r\n/],

@@ -19,5 +19,5 @@ export function textOf({ content }: CallToolResult): string {
 
 /** Runs Python and returns what it printed. */
 export async function python(client: Client, code: string): Promise<string> {
-  return textOf(await call(client, "execute_code", { language: "python", code }));
+  return textOf(await call(client, "run_code", { language: "python", code }));
 }

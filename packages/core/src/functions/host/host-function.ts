@@ -13,10 +13,10 @@ export interface HostFunction {
   readonly inputSchema: JsonObject | undefined;
   /** JSON Schema of the result; `undefined` if it may be any JSON. */
   readonly outputSchema: JsonObject | undefined;
-  /** Whether calls need approval, by its own `approveHostCall` or the executor's `approveHostCall`. */
+  /** Whether calls need approval, by `approve` or the executor's `approveHostCall`. */
   readonly needsApproval: NeedsApproval;
   /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. */
-  readonly approveHostCall?: ApproveHostCall;
+  readonly approve?: ApproveHostCall;
   /** Validates arguments: returns what to pass to `execute`, or what is wrong. */
   readonly checkInput: (input: unknown) => Promise<CheckedValue>;
   /**

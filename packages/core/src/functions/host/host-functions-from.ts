@@ -22,14 +22,14 @@ const fromArguments = optionsSchema({
     (value) => typeof value === "object" && value !== null && !Array.isArray(value),
     "must be an object of tools by name: { get_weather: tool({ ... }) }",
   ),
-  approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
+  approve: callbackOption<ApproveHostCall>().exactOptional(),
   callOptions: z.custom<object>((value) => typeof value === "object", "must be an object").exactOptional(),
 });
 
 /** How tools become host functions. */
 export interface HostFunctionsFromOptions {
-  /** Decides about each call of each tool, like `approveHostCall` of `hostFunction`. Default: none. */
-  readonly approveHostCall?: ApproveHostCall | undefined;
+  /** Decides about each call of each tool, like `approve` of `hostFunction`. Default: none. */
+  readonly approve?: ApproveHostCall | undefined;
   /**
    * More options for the tools' `execute` and `needsApproval`, besides the call's id and signal: the messages and the
    * context of the request that the code belongs to. Default: no messages.
@@ -71,7 +71,7 @@ export function hostFunctionsFrom(
 
 function fromTool(
   { name, toolName, tool }: { readonly name: string; readonly toolName: string; readonly tool: AiSdkTool },
-  { approveHostCall, callOptions }: HostFunctionsFromOptions,
+  { approve, callOptions }: HostFunctionsFromOptions,
 ): HostFunction {
   const { execute, description = "", needsApproval } = tool;
   if (typeof execute !== "function") {
@@ -92,7 +92,7 @@ function fromTool(
             return (await Reflect.apply(needsApproval, tool, [input, options])) !== false;
           }
         : needsApproval !== undefined && needsApproval !== false,
-    ...(approveHostCall && { approveHostCall }),
+    ...(approve && { approve }),
     execute: async (input: unknown, { callId, signal }: HostCallContext): Promise<unknown> => {
       const options = { messages: [], ...callOptions, toolCallId: callId, abortSignal: signal };
       return plainResult(await lastOf(Reflect.apply(execute, tool, [input, options])));

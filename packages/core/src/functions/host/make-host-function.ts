@@ -22,10 +22,10 @@ export interface HostFunctionDefinition<Input, Output> {
   readonly input: StandardSchema<unknown, Input> | JsonSchema;
   /** The schema of the result. It validates the result, and tells the model what to expect. Default: any JSON. */
   readonly output?: StandardSchema<Output, unknown> | JsonSchema;
-  /** Whether calls must not run without `approveHostCall`, or the executor's `approveHostCall`. Default: false. */
+  /** Whether calls must not run without `approve`, or the executor's `approveHostCall`. Default: false. */
   readonly needsApproval?: NeedsApproval<Input>;
   /** Decides about each call of this function, after the executor's `approveHostCall` if there is one. Default: none. */
-  readonly approveHostCall?: ApproveHostCall;
+  readonly approve?: ApproveHostCall;
   /**
    * Runs on the host. Its return value goes to the program as JSON; if it throws, the program receives the error's name
    * and message.
@@ -70,7 +70,7 @@ const definitionSchema: z.ZodType<HostFunctionDefinition<unknown, unknown>> = op
   needsApproval: z
     .union([z.boolean(), callbackOption<Exclude<NeedsApproval, boolean>>()], "must be true, false or a function")
     .exactOptional(),
-  approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
+  approve: callbackOption<ApproveHostCall>().exactOptional(),
   execute: callbackOption<HostFunctionDefinition<unknown, unknown>["execute"]>(),
 } satisfies OptionSchemas<HostFunctionDefinition<unknown, unknown>>);
 
@@ -114,7 +114,7 @@ export function makeHostFunction<Input, Output>(
     input,
     output,
     needsApproval = false,
-    approveHostCall,
+    approve,
     execute,
   } = checkOptions(definitionSchema, definition, "hostFunction");
   const inputs = valueSchema(input, "input", { owner: `${name}'s arguments`, checks });
@@ -136,7 +136,7 @@ export function makeHostFunction<Input, Output>(
     inputSchema: inputs.json,
     outputSchema: outputs?.json,
     needsApproval,
-    ...(approveHostCall && { approveHostCall }),
+    ...(approve && { approve }),
     checkInput: inputs.check,
     execute: async (checked: unknown, context: HostCallContext): Promise<unknown> => {
       const result = await execute(checked, context);

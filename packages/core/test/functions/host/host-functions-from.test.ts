@@ -84,9 +84,9 @@ test("needsApproval may depend on the arguments, and gets the options of the cal
   const callOptions = { messages: ["m"], context: 1, toolCallId: "outer" };
   const [always, byInput] = hostFunctionsFrom(
     { a: { execute, needsApproval: true }, b: { execute, needsApproval } },
-    { approveHostCall: approve, callOptions },
+    { approve, callOptions },
   );
-  expect([always?.needsApproval, always?.approveHostCall, byInput?.approveHostCall]).toEqual([true, approve, approve]);
+  expect([always?.needsApproval, always?.approve, byInput?.approve]).toEqual([true, approve, approve]);
   if (typeof byInput?.needsApproval !== "function") throw new TypeError("needsApproval is not a function.");
   expect(await byInput.needsApproval("harmless", context)).toBe(false);
   expect(await byInput.needsApproval("dangerous", context)).toBe(true);

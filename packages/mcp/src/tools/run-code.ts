@@ -20,7 +20,7 @@ import { defaultHeartbeatMs, type McpServerOptions } from "../mcp-server-options
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** Options of `addExecuteCode`. */
+/** Options of `addRunCode`. */
 export interface RunCodeOptions extends McpServerOptions {
   /** Functions that the code can call. */
   readonly functions: () => readonly HostFunction[];
@@ -29,10 +29,10 @@ export interface RunCodeOptions extends McpServerOptions {
 }
 
 /** Adds the tool that runs code. */
-export function addExecuteCode(server: McpServer, executor: CodeExecutor, options: RunCodeOptions): void {
+export function addRunCode(server: McpServer, executor: CodeExecutor, options: RunCodeOptions): void {
   let offered = offer(executor, options.functions());
   const tool: RegisteredTool = server.registerTool(
-    "execute_code",
+    "run_code",
     {
       title: "Run code",
       ...offered,
@@ -40,7 +40,7 @@ export function addExecuteCode(server: McpServer, executor: CodeExecutor, option
     },
     async (block, extra) => {
       const approve = options.approver(extra);
-      const functions = options.functions().map((each) => ({ ...each, approveHostCall: approve }));
+      const functions = options.functions().map((each) => ({ ...each, approve }));
       const result = await run(executor, { block, functions, heartbeatMs: options.heartbeatMs }, extra);
       // The languages are exact once the executor has started. One whose session has just ended knows none.
       const now = knownCapabilities(executor) ? offer(executor, options.functions()) : offered;

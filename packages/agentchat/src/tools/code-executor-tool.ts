@@ -16,7 +16,7 @@ import { type SignalOptions, signalOption } from "../common/signal-option.ts";
 import type { Tool } from "./tool.ts";
 
 /** How an executor is offered as a tool. */
-export interface CodeExecutionToolOptions {
+export interface CodeExecutorToolOptions {
   /** Default: `execute_code`. */
   readonly name?: string | undefined;
   /** Default: describes the tool, its languages and the functions that code can import. */
@@ -47,16 +47,16 @@ const configSchema = z.strictObject({
  *
  * @example
  * await using executor = new LocalCommandLineCodeExecutor();
- * const analyst = new AssistantAgent({ name: "analyst", modelClient, tools: [new CodeExecutionTool(executor)] });
+ * const analyst = new AssistantAgent({ name: "analyst", modelClient, tools: [new CodeExecutorTool(executor)] });
  */
-export class CodeExecutionTool implements Tool, AsyncDisposable {
+export class CodeExecutorTool implements Tool, AsyncDisposable {
   /** Creates the tool that `dumpComponent` described. It owns its executor and stops it when it is disposed of. */
-  static readonly component: Component<CodeExecutionTool> = defineComponent({
-    provider: "@fenced/agentchat:CodeExecutionTool",
+  static readonly component: Component<CodeExecutorTool> = defineComponent({
+    provider: "@fenced/agentchat:CodeExecutorTool",
     componentType: "tool",
     schema: configSchema,
     load: async ({ codeExecutor, ...options }, context) => {
-      const tool = new CodeExecutionTool(await context.load<CodeExecutor>(codeExecutor, "codeExecutor"), options);
+      const tool = new CodeExecutorTool(await context.load<CodeExecutor>(codeExecutor, "codeExecutor"), options);
       tool.#ownsExecutor = true;
       return tool;
     },
@@ -73,8 +73,8 @@ export class CodeExecutionTool implements Tool, AsyncDisposable {
    * @param codeExecutor - where the code runs. It is started when needed; you stop it.
    * @throws InvalidInputError if an option is unknown or wrong.
    */
-  constructor(codeExecutor: CodeExecutor, options: CodeExecutionToolOptions = {}) {
-    const checked = checkOptions(toolOptions, { ...options, codeExecutor }, "CodeExecutionTool");
+  constructor(codeExecutor: CodeExecutor, options: CodeExecutorToolOptions = {}) {
+    const checked = checkOptions(toolOptions, { ...options, codeExecutor }, "CodeExecutorTool");
     this.name = checked.name ?? "execute_code";
     this.#codeExecutor = checked.codeExecutor;
     this.#description = checked.description;
@@ -108,7 +108,7 @@ export class CodeExecutionTool implements Tool, AsyncDisposable {
       description: this.#description,
       maxOutputCharacters: this.#maxOutputCharacters,
     };
-    return CodeExecutionTool.component.dump(settings);
+    return CodeExecutorTool.component.dump(settings);
   }
 
   /** Stops the executor if `loadComponent` created it for this tool. */
