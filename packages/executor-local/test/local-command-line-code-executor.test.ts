@@ -95,8 +95,9 @@ describe("work directory", needs("bash", "python3"), () => {
     const workDir = path.join(await temporaryDirectory(), "not/yet");
     const executor = executorWith({ workDir });
     const result = await executor.executeCodeBlocks([{ language: "bash", code: "pwd; echo x > kept; ls -A" }]);
-    expect(result.stdout.split("\n")[0]).toBe(workDir);
-    expect(path.dirname(result.codeFile ?? "")).toBe(workDir);
+    expect(result.stdout).toBe(`${workDir}\nkept\n`);
+    const { codeFile = "" } = await executor.executeCodeBlocks([{ language: "python", code: "pass" }]);
+    expect(path.dirname(codeFile)).toBe(workDir);
     expect(await readdir(workDir)).toEqual(["kept"]);
     expect(await executor.files.list()).toEqual([{ path: "kept", size: 2 }]);
     await executor.stop();

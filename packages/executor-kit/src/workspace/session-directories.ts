@@ -159,13 +159,13 @@ export class SessionDirectories {
    */
   async writeBlock({ language, code, filename }: BlockRun, extension: string, elsewhere = false): Promise<string> {
     const source = blockSource(language, code);
-    if (filename === undefined && elsewhere) {
-      const file = path.join(this.sessionDirectory, this.newName(extension));
-      writeOwnFile(file, source, this.#giveTo);
-      return file;
-    }
     if (filename !== undefined) await this.files().write(filename, source);
-    return path.join(this.#workDirectory, filename ?? this.writeOwn(source, extension));
+    if (filename !== undefined || !elsewhere) {
+      return path.join(this.#workDirectory, filename ?? this.writeOwn(source, extension));
+    }
+    const file = path.join(this.sessionDirectory, this.newName(extension));
+    explained(`The directory ${this.sessionDirectory}`, () => writeOwnFile(file, source, this.#giveTo));
+    return file;
   }
 
   /**
@@ -176,13 +176,7 @@ export class SessionDirectories {
    */
   writeOwn(content: string, extension: string): string {
     const name = this.newName(extension);
-    try {
-      this.#writeNew(name, content);
-    } catch (cause) {
-      if (FencedError.isInstance(cause)) throw cause;
-      const problem = `The work directory ${this.#workDirectory} could not be written to: ${String(cause)}`;
-      throw new BackendUnavailableError(problem, { remedy: refusalRemedy(errorCode(cause)), cause });
-    }
+    explained(`The work directory ${this.#workDirectory}`, () => this.#writeNew(name, content));
     return name;
   }
 
@@ -217,6 +211,17 @@ export class SessionDirectories {
   async remove(): Promise<void> {
     await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
     await removeTree(this.sessionDirectory);
+  }
+}
+
+/** Writes a file; an error says what could not be written to, and what to do. */
+function explained(directory: string, write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    if (FencedError.isInstance(cause)) throw cause;
+    const problem = `${directory} could not be written to: ${String(cause)}`;
+    throw new BackendUnavailableError(problem, { remedy: refusalRemedy(errorCode(cause)), cause });
   }
 }
 

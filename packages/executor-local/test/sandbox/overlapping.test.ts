@@ -23,14 +23,16 @@ describe("a sandbox whose work directory another one can write to", needs("pytho
       () => inner.files.stat("secret"),
       () => inner.files.write("new", "x"),
       () => inner.files.remove("secret"),
-      () => inner.executeCodeBlocks([{ language: "bash", code: "touch here" }]),
+      () => inner.executeCodeBlocks([{ language: "python", code: "open('here', 'w')" }]),
       () => inner.executeCodeBlocks([{ language: "bash", code: "# filename: named.sh\ntouch here" }]),
     ];
     for (const attempt of attempts) await expect(attempt()).rejects.toThrow(/was replaced by something else/);
+    // What it sees is what was mounted, whatever its name is now.
+    await inner.executeCodeBlocks([{ language: "bash", code: "touch there" }]);
     expect(await readdir(victim)).toEqual(["secret"]);
     const back = "rm inner && mv moved inner && echo back";
     expect((await outer.executeCodeBlocks([{ language: "bash", code: back }])).output).toBe("back\n");
     await inner.files.write("new", "x");
-    expect(await readdir(innerDir)).toEqual(["new"]);
+    expect(await readdir(innerDir)).toEqual(["new", "there"]);
   });
 });
