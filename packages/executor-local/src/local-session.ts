@@ -140,7 +140,7 @@ export class LocalSession implements BackendSession {
   }
 
   async run(run: BlockRun, sink: Sink): Promise<BlockOutcome> {
-    const { ground, languages } = this.#parts;
+    const { ground, languages, seatbelt } = this.#parts;
     const language = languages.found.get(run.language);
     if (!language) {
       throw new InvalidInputError(`No command is configured for ${run.language}`, { remedy: "Restart the executor." });
@@ -149,7 +149,8 @@ export class LocalSession implements BackendSession {
       run.filename === undefined ? commandWithoutFile(run.language, language.command, run.code) : undefined;
     let codeFile: string;
     try {
-      const elsewhere = this.#settings.cleanupTempFiles && runsFromAnywhere(run.language);
+      // The sandbox of macOS shows no more of the session's directory than code needs.
+      const elsewhere = this.#settings.cleanupTempFiles && !seatbelt && runsFromAnywhere(run.language);
       codeFile = await ground.directories.writeBlock(run, language.extension, elsewhere);
     } catch (error) {
       if (!inline || !isDiskFull(error)) throw error;

@@ -14,6 +14,11 @@ describe("awkward blocks", needs("ssh", "bash", "python3"), () => {
     expect((await bash(executor, "env | grep other-name")).output).toBe("other-name=8\n");
   });
 
+  it("have their scripts in the session's own directory, not in the host's root", async () => {
+    const script = (await bash(create(), 'dirname "$0"')).output.trim();
+    expect(script).toMatch(/\/fenced-remote-[\w-]+$/);
+  });
+
   it("do not time out because of a slow reader, and keep their background processes", async () => {
     const executor = create();
     const code = "sleep 300 >/dev/null 2>&1 & echo $!";

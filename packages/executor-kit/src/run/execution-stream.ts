@@ -63,9 +63,12 @@ class EventQueue implements RunEvents {
   readonly #leaving = new AbortController();
   readonly left: AbortSignal = this.#leaving.signal;
   #waiting: { readonly event: ExecutionEvent; readonly size: number }[] = [];
+  /** The index of the first one that is still waiting. */
+  #first = 0;
   #size = 0;
-  /** Writers that wait until at most that much is waiting. */
-  #writers: { readonly most: number; readonly resume: () => void }[] = [];
+  /** Opened when half of what may wait was used, and when nothing waits any more. */
+  #room: Turnstile | undefined;
+  #nothing: Turnstile | undefined;
   #isDropped = false;
   #end: { readonly error?: unknown } | undefined;
   /** Continues a consumer that waits for an event. */
@@ -77,21 +80,19 @@ class EventQueue implements RunEvents {
 
   write(event: ExecutionEvent): Promise<void> | undefined {
     if (this.#isDropped) return undefined;
-    const size = sizeOf(event);
-    this.#waiting.push({ event, size });
-    this.#size += size;
+    this.#add(event);
     this.#wake?.();
-    const most = event.type === "block-start" || event.type === "block-end" ? 0 : mostWaiting;
-    if (this.#size <= most) return undefined;
-    return new Promise((resume) => {
-      this.#writers.push({ most: most / 2, resume });
-    });
+    if (event.type === "block-start" || event.type === "block-end") return (this.#nothing ??= new Turnstile()).opened;
+    if (this.#size <= mostWaiting) return undefined;
+    return (this.#room ??= new Turnstile()).opened;
   }
 
   drop(): void {
     this.#isDropped = true;
     this.#waiting = [];
-    for (const { resume } of this.#writers.splice(0)) resume();
+    this.#first = 0;
+    this.#size = 0;
+    this.#resume();
   }
 
   leave(): void {
@@ -103,7 +104,7 @@ class EventQueue implements RunEvents {
     const ended = this.#follow(run(this));
     try {
       for (;;) {
-        const next = this.#waiting.shift();
+        const next = this.#take();
         if (next) {
           yield next.event;
           this.#used(next.size);
@@ -134,13 +135,56 @@ class EventQueue implements RunEvents {
     this.#wake?.();
   }
 
-  #used(size: number): void {
-    this.#size -= size;
-    if (this.#writers.length === 0) return;
-    const writers = this.#writers;
-    this.#writers = writers.filter(({ most }) => this.#size > most);
-    for (const { most, resume } of writers) if (this.#size <= most) resume();
+  /** A program that writes single bytes sends many events before it waits: they become one. */
+  #add(event: ExecutionEvent): void {
+    const last = this.#waiting.length > this.#first ? this.#waiting.at(-1) : undefined;
+    const joined = last && this.#size > mostWaiting ? join(last.event, event) : undefined;
+    const size = sizeOf(event) - (joined ? eventSize : 0);
+    if (last && joined) this.#waiting[this.#waiting.length - 1] = { event: joined, size: last.size + size };
+    else this.#waiting.push({ event, size });
+    this.#size += size;
   }
+
+  #take(): { readonly event: ExecutionEvent; readonly size: number } | undefined {
+    const next = this.#waiting[this.#first];
+    if (!next) return undefined;
+    this.#first += 1;
+    if (this.#first === this.#waiting.length || this.#first > 4096) {
+      this.#waiting = this.#waiting.slice(this.#first);
+      this.#first = 0;
+    }
+    return next;
+  }
+
+  #used(size: number): void {
+    this.#size = Math.max(0, this.#size - size);
+    this.#resume();
+  }
+
+  #resume(): void {
+    if (this.#size <= mostWaiting / 2) {
+      this.#room?.open();
+      this.#room = undefined;
+    }
+    if (this.#size === 0) {
+      this.#nothing?.open();
+      this.#nothing = undefined;
+    }
+  }
+}
+
+/** A promise that all writers share. */
+class Turnstile {
+  open: () => void = () => {};
+  readonly opened: Promise<void> = new Promise((resolve) => {
+    this.open = resolve;
+  });
+}
+
+/** Two pieces of the same output as one; `undefined` if they are not. */
+function join(one: ExecutionEvent, next: ExecutionEvent): ExecutionEvent | undefined {
+  if (!("text" in one) || !("text" in next) || one.type !== next.type || one.index !== next.index) return undefined;
+  return { ...one, text: one.text + next.text };
 }
 
 function sizeOf(event: ExecutionEvent): number {

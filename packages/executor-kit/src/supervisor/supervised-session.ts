@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import path from "node:path";
 import type { Duplex } from "node:stream";
 import {
   BackendUnavailableError,
@@ -198,11 +199,11 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   }
 
   #writeBlock(place: Place, block: BlockRun, extension: string): BlockFile | Promise<BlockFile> {
-    const { directory, keepFiles } = this.#settings;
     const { language, code, filename } = block;
-    const isElsewhere = filename === undefined && !keepFiles && runsFromAnywhere(language);
+    const isElsewhere = filename === undefined && !this.#settings.keepFiles && runsFromAnywhere(language);
     // Only a supervisor creates files there.
     if (!isElsewhere || !place.runner.openCalls) return place.writeBlock(block, extension);
+    const directory = path.posix.dirname(this.functionPlaces().commands);
     const file = `${directory}/block-${randomUUID()}.${extension}`;
     return { path: file, sent: { name: file, content: blockSource(language, code) } };
   }

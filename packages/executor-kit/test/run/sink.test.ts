@@ -49,6 +49,21 @@ describe("a sink", () => {
     expect((await textOf(events)).length).toBe(piece.length * (count - 1));
   });
 
+  it("joins what a program writes that cannot wait, so that its reader is not slower the more there is", async () => {
+    const count = 300_000;
+    const run = async (_: BlockRun, sink: Sink): Promise<BlockOutcome> => {
+      for (let done = 0; done < count; done += 1) void sink.write({ type: "stdout", data: "x" });
+      return { exitCode: 0 };
+    };
+    let [events, characters] = [0, 0];
+    for await (const event of new ScriptedExecutor({ run }).streamCodeBlocks([say("")])) {
+      events += 1;
+      if (event.type === "stdout") characters += event.text.length;
+    }
+    expect(characters).toBe(count);
+    expect(events).toBeLessThan(3000);
+  });
+
   it("never makes a program wait whose events nobody reads", async () => {
     const noted: { atOnce?: number } = {};
     const executor = new ScriptedExecutor({ run: flood("x".repeat(65_536), 100, noted) });

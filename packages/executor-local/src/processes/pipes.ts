@@ -115,7 +115,8 @@ export class OutputReader {
 /** Waits until the socket ends or has been quiet for a moment, since a socket cannot be asked whether it is empty. */
 async function settled(socket: net.Socket): Promise<void> {
   for (let seen = -1; seen !== socket.bytesRead && !socket.readableEnded && !socket.destroyed;) {
-    seen = socket.bytesRead;
+    // While a slow reader makes it wait, nothing arrives.
+    seen = socket.isPaused() ? -1 : socket.bytesRead;
     await sleep(50);
   }
 }

@@ -342,4 +342,10 @@ for name in ${JSON.stringify(names)}:
     await printed(other, "bash", "echo started");
     await expect(readFile(path.join(directory, "escaped"))).rejects.toThrow("ENOENT");
   });
+
+  it("runs shell blocks, too, after one has removed the directory where their scripts are", async () => {
+    await using executor = sandboxed();
+    expect(await printed(executor, "sh", 'rm -rf "$(dirname "$0")"; echo removed')).toBe("removed\n");
+    expect(await printed(executor, "sh", "echo on")).toBe("on\n");
+  });
 });

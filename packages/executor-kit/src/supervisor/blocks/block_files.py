@@ -26,8 +26,16 @@ class BlockFile:
         self.kept = kept == b"keep"
         self.problem = None
         self.descriptor = None
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:
-            self.descriptor = os.open(self.place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+            try:
+                self.descriptor = os.open(self.place, flags, 0o644)
+            except FileNotFoundError:
+                if not os.path.isabs(name):
+                    raise
+                # A block may have removed the session's own directory, with `rm -rf /tmp/*` for example.
+                os.mkdir(os.path.dirname(self.place), 0o700)
+                self.descriptor = os.open(self.place, flags, 0o644)
         except OSError as error:
             self.problem = os.strerror(error.errno)
 

@@ -123,6 +123,7 @@ class RunningProgram {
   readonly #sendCredit: (credit: Buffer) => void;
   /** Bytes that were written while there was no room. */
   #waiting = 0;
+  #isWaiting = false;
   /** Bytes that were taken since the last credit. */
   #taken = 0;
   end: (end: ProgramEnd) => void = () => {};
@@ -145,9 +146,13 @@ class RunningProgram {
     }
     this.#waiting += bytes.length;
     if (this.#waiting > mostWaiting) throw new Error("the supervisor sent more than it may");
+    if (this.#isWaiting) return;
+    // Once for all pieces until then, of which there can be half a million.
+    this.#isWaiting = true;
     void room.then(() => {
-      this.#waiting -= bytes.length;
-      this.#take(bytes.length);
+      const taken = this.#waiting;
+      [this.#waiting, this.#isWaiting] = [0, false];
+      this.#take(taken);
     });
   }
 

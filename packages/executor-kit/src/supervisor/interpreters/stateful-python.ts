@@ -93,9 +93,11 @@ export class StatefulPython {
       try {
         return await events.of((sink) => interpreter.run(request, sink));
       } catch (error) {
-        // It ended before the block began, so the block runs in the next one; the end has already been reported.
+        // It ended before the block began, so the block runs in the next one.
         if (!(error instanceof InterpreterGone) || !again) throw error;
         interpreter.finish();
+        // While a block runs, nothing else reports the end.
+        if (!events.signal.aborted) this.#settings.onLost(idleEnd, { reported: false });
       }
     }
   }
