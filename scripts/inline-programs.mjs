@@ -9,7 +9,9 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-const reading = /readFileSync\(new URL\("(\.\/[^"]+)", import\.meta\.url\), "utf8"\)/g;
+const reading = /readFileSync\(\s*new URL\("(\.\/[^"]+)", import\.meta\.url\),\s*"utf8",?\s*\)/g;
+/** What would be read where there is no such file. */
+const leftOver = /readFileSync\(\s*new URL\("\.\/[^)]*\)/;
 /** The literal of an earlier run: the compiler does not rewrite the module when only the program has changed. */
 const inlined = /\/\* (\.\/\S+) \*\/ "(?:[^"\\]|\\.)*"/g;
 const unusedImport = /^import \{ readFileSync \} from "node:fs";\n/m;
@@ -27,6 +29,8 @@ export function inlinePrograms(folder) {
     const literal = (_match, program) =>
       `/* ${program} */ ${JSON.stringify(readFileSync(join(place, program), "utf8"))}`;
     let text = built.replace(inlined, literal).replace(reading, literal);
+    const [missed] = leftOver.exec(text) ?? [];
+    if (missed !== undefined) throw new Error(`${file} reads a file that is not part of the package: ${missed}`);
     if (text === built) continue;
     if (text.split("readFileSync").length === 2) text = text.replace(unusedImport, "\n");
     writeFileSync(join(folder, "dist", file), text);
