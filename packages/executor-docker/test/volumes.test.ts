@@ -27,8 +27,8 @@ afterEach(async () => {
 });
 
 /** A container that somebody else created does not bind `workDir`, so files travel. */
-async function startContainer(image: string, volume = "/workspace"): Promise<void> {
-  const words = ["--volume", volume, "--network", "none", image, "sleep", "1000"];
+async function startContainer(image: string, volume = "/workspace", options: readonly string[] = []): Promise<void> {
+  const words = [...options, "--volume", volume, "--network", "none", image, "sleep", "1000"];
   await docker("run", "--detach", "--init", "--name", containerName, ...words);
 }
 const create = () => createExecutor({ containerName, reuse: true, workDir });
@@ -95,6 +95,20 @@ describe("files in a volume", { ...needs("docker"), timeout: 300_000 }, () => {
     const result = await run(executor, "bash", "rm -r both; echo file > both; echo done");
     expect(result).toMatchObject({ exitCode: 0, stdout: "done\n" });
     expect(result.stderr).toMatch(/not up to date/);
+  });
+
+  it("stay on this host if the code makes their directory unreadable", async () => {
+    await docker("rm", "--force", "--volumes", containerName);
+    await startContainer(pythonImage, "/workspace", ["--cap-drop", "ALL"]);
+    await mkdir(join(workDir, "data/deep"), { recursive: true });
+    for (const file of ["data/deep/file", "data/file", "gone"]) await writeFile(join(workDir, file), "of the user");
+    await using executor = create();
+    const result = await run(executor, "bash", "chmod 000 data; rm gone; echo new > made");
+    expect(result.stderr).toMatch(/not up to date: data cannot be read, so nothing there was copied or removed/);
+    expect(await readFile(join(workDir, "data/deep/file"), "utf8")).toBe("of the user");
+    expect((await readdir(workDir)).toSorted()).toEqual(["data", "made"]);
+    expect(await run(executor, "bash", "chmod 700 data; rm data/file")).toMatchObject({ stderr: "", exitCode: 0 });
+    expect(await readdir(join(workDir, "data"))).toEqual(["deep"]);
   });
 
   it("that shrink while they are sent cause a clear error", async () => {

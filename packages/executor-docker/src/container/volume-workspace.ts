@@ -52,7 +52,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
     await this.#access.putAll(sent);
     const names = new Set(sent.map(({ path: file }) => file));
     for await (const { path: file, state } of this.#access.states(".")) {
-      if (names.has(file)) this.#copied.set(file, state);
+      if (state !== undefined && names.has(file)) this.#copied.set(file, state);
     }
     await this.settle();
   }
@@ -114,6 +114,7 @@ export class VolumeWorkspace implements ContainerWorkspace {
   /** What differs from the last copy, as far as it fits into one. */
   async #changes(): Promise<{ changed: ListedFile[]; removed: string[]; problems: string[] }> {
     const [changed, problems, seen]: [ListedFile[], string[], Set<string>] = [[], [], new Set()];
+    const unlisted = new Set<string>();
     let [room, characters] = [mostCopied, 0];
     for await (const file of this.#access.states(".")) {
       if (this.#directories.isOwn(file.path)) continue;
@@ -121,6 +122,11 @@ export class VolumeWorkspace implements ContainerWorkspace {
       characters += file.path.length;
       const tooMany = seen.size > mostFiles || characters > mostCharacters;
       if (tooMany) throw new Error(`there are more than ${mostFiles} files`);
+      if (file.state === undefined) {
+        unlisted.add(file.path);
+        problems.push(`${file.path} cannot be read, so nothing there was copied or removed`);
+        continue;
+      }
       if (this.#copied.get(file.path) === file.state) continue;
       if (file.size > room) {
         const size = `${Math.ceil(file.size / 1_048_576)} MiB`;
@@ -132,7 +138,8 @@ export class VolumeWorkspace implements ContainerWorkspace {
       room -= file.size;
       changed.push(file);
     }
-    return { changed, problems, removed: [...this.#copied.keys()].filter((file) => !seen.has(file)) };
+    const isGone = (file: string) => !seen.has(file) && !isWithin(file, unlisted);
+    return { changed, problems, removed: [...this.#copied.keys()].filter(isGone) };
   }
 }
 
@@ -147,6 +154,13 @@ const [mostFiles, mostCharacters] = [200_000, 67_108_864];
 const batchFiles = 1000;
 /** Time limit for one copy in milliseconds. */
 const copyMs = 120_000;
+
+/** Whether a file is one of the paths, or below one of them. */
+function isWithin(file: string, paths: ReadonlySet<string>): boolean {
+  if (paths.size === 0) return false;
+  for (let at = file.length; at > 0; at = file.lastIndexOf("/", at - 1)) if (paths.has(file.slice(0, at))) return true;
+  return false;
+}
 
 async function* until(deadline: number, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
   for await (const piece of content) {

@@ -21,6 +21,7 @@ export {
   type SentFile,
   SupervisedFiles,
   type SupervisedFilesSettings,
+  type UnlistedPath,
 } from "./files/supervised-files.ts";
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";

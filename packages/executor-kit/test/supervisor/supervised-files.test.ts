@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { RemoteFiles } from "@fenced/executor-kit";
@@ -30,12 +30,18 @@ print("end", flush=True)
 `;
 
 /** A supervisor started by the short command, and files through it. */
-async function opened(config: Partial<SupervisorConfig> = {}) {
+async function opened(config: Partial<SupervisorConfig> = {}, unprivileged = false) {
   const workspace = await temporaryDirectory();
-  const directory = path.join(await temporaryDirectory(), "session");
+  const parent = await temporaryDirectory();
+  const directory = path.join(parent, "session");
   const { command, program } = supervisorLoader({ directory, workspace, programs: ["python3"], ...config });
   const [name, ...words] = command;
-  const child = spawn(name, words, { stdio: ["pipe", "pipe", "pipe"] });
+  // Root may look at everything, so the programs of a test about permissions belong to somebody else.
+  const owner = process.getuid?.() === 0 && unprivileged ? { uid: 65_534, gid: 65_534 } : {};
+  if (owner.uid !== undefined) {
+    for (const each of [workspace, parent]) await chown(each, owner.uid, owner.gid);
+  }
+  const child = spawn(name, words, { ...owner, stdio: ["pipe", "pipe", "pipe"] });
   onTestFinished(async () => {
     child.stdin.destroy();
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -45,7 +51,8 @@ async function opened(config: Partial<SupervisorConfig> = {}) {
   if (!supervisor) throw new Error("There is no Python.");
   const python = inventory.programs.get("python3") ?? "";
   const place = { workspace, python, filePrefix: ".own-", supervisor: async () => supervisor };
-  return { supervisor, command, workspace, child, files: new RemoteFiles(new SupervisedFiles(place)) };
+  const access = new SupervisedFiles(place);
+  return { supervisor, command, workspace, child, access, files: new RemoteFiles(access) };
 }
 
 async function run(supervisor: Supervisor, file: { name: string; content: string; keep?: boolean }, script: string) {
@@ -103,6 +110,51 @@ describe("SupervisedFiles", needs("python3"), () => {
     await files.remove("a");
     await files.remove("empty");
     expect(await readdir(workspace)).toEqual([]);
+  });
+
+  it("says what it cannot look at, and lists the rest", async () => {
+    const { access, files, supervisor, workspace } = await opened({}, true);
+    onTestFinished(async () => {
+      for (const each of ["data", "secrets"]) await chmod(path.join(workspace, each), 0o700);
+    });
+    for (const file of ["data/deep/file", "secrets/key", "secrets/more/key", "seen"]) await files.write(file, "x");
+    await run(supervisor, { name: "script", content: "" }, "ln -s data link; chmod 000 data; chmod -R 600 secrets");
+    const unlisted: string[] = [];
+    for await (const { path: file, state } of access.states(".")) if (state === undefined) unlisted.push(file);
+    expect(unlisted.toSorted()).toEqual(["data", "secrets/key", "secrets/more"]);
+    expect(await files.list()).toEqual([{ path: "seen", size: 1 }]);
+    expect(await files.diskUsage?.(1_000_000)).toBe(512);
+    await expect(files.list("data")).rejects.toThrow(/data/);
+  });
+
+  it("ends the program that sends files when its reader leaves early", async () => {
+    const { access, files, workspace } = await opened();
+    for (const file of ["a", "b"]) await files.write(file, Buffer.alloc(9_000_000));
+    const sending = async () => {
+      const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+      const commands = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "")));
+      return commands.filter((command) => command.includes(`\0${workspace}\0contents\0`)).length;
+    };
+    for await (const { file } of access.contents(await files.list())) {
+      expect([file.path, await sending()]).toEqual(["a", 1]);
+      break;
+    }
+    expect(await sending()).toBe(0);
+  });
+
+  it("removes deep and wide directories", async () => {
+    const { files, workspace } = await opened();
+    const top = path.join(workspace, "top");
+    await mkdir(path.join(top, ...Array.from({ length: 200 }, () => "deep")), { recursive: true });
+    for (let each = 0; each < 500; each += 1) {
+      await mkdir(path.join(top, `folder ${each}`));
+      await writeFile(path.join(top, `file ${each}`), "x");
+      await writeFile(path.join(top, `folder ${each}`, "file"), "x");
+    }
+    await symlink(workspace, path.join(top, "link"));
+    await files.write("kept", "x");
+    await files.remove("top");
+    expect(await readdir(workspace)).toEqual(["kept"]);
   });
 
   it("keeps the mode of a file that it replaces", async () => {

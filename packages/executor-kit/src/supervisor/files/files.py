@@ -194,7 +194,8 @@ def entries(folder):
 
 
 def say_list():
-    """Says each file's size, a state that differs after each change of the file, and the path."""
+    """Says each file's size, a state that differs after each change of the file, and the path. Says only a mark and the path of what
+    exists but cannot be looked at, and that may be a directory: what is in it has not been removed."""
     parts = resolve(path)
     waiting = [(descend(parts), b"".join(part + b"/" for part in parts))]
     lines = []
@@ -209,6 +210,8 @@ def say_list():
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
                     raise
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                    lines.append(b"? %s\0" % (prefix + name))
                 continue
             if stat.S_ISREG(status.st_mode):
                 # Code cannot set the time of the last change.
@@ -235,24 +238,33 @@ def remove():
 
 
 def remove_tree(name, above):
-    """Removes a tree bottom-up; each directory stays open until it is empty. Says something for each directory, so that the host
-    knows that it goes on."""
-    stack = [(name, above, os.open(name, FOLDER, dir_fd=above))]
+    """Removes a tree bottom-up; each directory stays open until it is empty. Says something for each directory and after many
+    entries, so that the host knows that it goes on."""
+    stack = [(name, above, os.open(name, FOLDER, dir_fd=above), [])]
+    steps = 0
     while stack:
-        name, above, folder = stack[-1]
-        below = None
-        for each, is_folder in entries(folder):
-            if is_folder:
-                below = each
-                break
-            os.unlink(each, dir_fd=folder)
-        if below is None:
+        name, above, folder, left = stack[-1]
+        # A scan takes as long as the directory is large, so scan again only once all entries are used up.
+        if not left:
+            left.extend(entries(folder))
+        if not left:
             os.close(folder)
             os.rmdir(name, dir_fd=above)
             stack.pop()
             write(1, b".")
-        else:
-            stack.append((below, folder, os.open(below, FOLDER, dir_fd=folder)))
+            continue
+        each, is_folder = left.pop()
+        try:
+            if is_folder:
+                stack.append((each, folder, os.open(each, FOLDER, dir_fd=folder), []))
+            else:
+                os.unlink(each, dir_fd=folder)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            # Code has changed it meanwhile; the next scan tells what is there.
+            pass
+        steps += 1
+        if steps % 1000 == 0:
+            write(1, b".")
 
 
 def raise_limit():

@@ -22,7 +22,9 @@ const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url)
 
 /** Milliseconds that a request may take without moving any data; code can stop the program that answers. */
 const quietMs = 30_000;
-/** The same for removing what is left of a write that failed. */
+/** Milliseconds that a removal may take in all; code can make new directories as fast as they are removed. */
+const removeMs = 300_000;
+/** Both limits for removing what is left of a write that failed. */
 const dropMs = 5000;
 /** Maximum size of a piece of a file in bytes; the program sends no larger ones. */
 const pieceBytes = 262_144;
@@ -52,6 +54,12 @@ export interface ListedFile extends FileInfo {
   readonly state: string;
 }
 
+/** What exists but cannot be looked at. It may be a directory with any files in it. */
+export interface UnlistedPath {
+  readonly path: string;
+  readonly state: undefined;
+}
+
 /** A file that arrives. */
 export interface ReceivedFile<File extends FileInfo = FileInfo> {
   readonly file: File;
@@ -76,17 +84,20 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
-    for await (const { path, size } of this.states(directory)) yield { path, size };
+    for await (const entry of this.states(directory)) {
+      if (entry.state !== undefined) yield { path: entry.path, size: entry.size };
+    }
   }
 
-  /** Lists files, each with its state. */
-  async *states(directory: string): AsyncGenerator<ListedFile, void, void> {
+  /** Lists files, each with its state, and what cannot be looked at: what is not listed below that may still exist. */
+  async *states(directory: string): AsyncGenerator<ListedFile | UnlistedPath, void, void> {
     let rest = "";
     for await (const chunk of this.#ask({ words: ["list", directory] })) {
       const entries = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
       rest = entries.pop() ?? "";
       if (rest.length > longestEntry) throw notAnAnswer(directory);
       for (const entry of entries) {
+        if (entry.startsWith("? ")) yield { path: pathOfLatin1(entry.slice(2)), state: undefined };
         const [, size, state, file] = /^(\d+) (\S+) ([^]+)$/.exec(entry) ?? [];
         if (state !== undefined && file !== undefined) yield { path: pathOfLatin1(file), size: Number(size), state };
       }
@@ -111,16 +122,21 @@ export class SupervisedFiles implements RemoteFileAccess {
   async *contents<File extends FileInfo>(files: readonly File[]): AsyncGenerator<ReceivedFile<File>, void, void> {
     const stdin = Buffer.concat(files.map(({ path, size }) => pathBytes(`${size} ${path}\0`)));
     const pieces = readPieces(this.#ask({ words: ["contents", "."], stdin }));
-    for (const file of files) {
-      const first = await nextPiece(pieces, file.path);
-      if (typeof first === "string") {
-        yield { file, content: first };
-        continue;
+    try {
+      for (const file of files) {
+        const first = await nextPiece(pieces, file.path);
+        if (typeof first === "string") {
+          yield { file, content: first };
+          continue;
+        }
+        const rest = untilEmpty(first, pieces, file.path);
+        yield { file, content: rest };
+        // Skip what was not read.
+        while ((await rest.next()).done !== true);
       }
-      const rest = untilEmpty(first, pieces, file.path);
-      yield { file, content: rest };
-      // Skip what was not read.
-      while ((await rest.next()).done !== true);
+    } finally {
+      // End the program there if the reader leaves early.
+      await pieces.return();
     }
   }
 
@@ -156,13 +172,13 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   async remove(file: string): Promise<void> {
-    for await (const _ of this.#ask({ words: ["remove", file] }));
+    for await (const _ of this.#ask({ words: ["remove", file], mostMs: removeMs }));
   }
 
   /** Removes what a killed program has left. Never rejects, so that it does not hide the failure that it cleans up after. */
   async #drop(part: string, supervisor: Supervisor): Promise<void> {
     try {
-      for await (const _ of this.#ask({ words: ["remove", part], limitMs: dropMs, supervisor }));
+      for await (const _ of this.#ask({ words: ["remove", part], limitMs: dropMs, mostMs: dropMs, supervisor }));
     } catch {
       // The program has removed it itself, or the place is lost, and so is the file.
     }
@@ -173,6 +189,7 @@ export class SupervisedFiles implements RemoteFileAccess {
     names,
     stdin,
     limitMs = quietMs,
+    mostMs,
     ...given
   }: FileRequest): AsyncGenerator<Uint8Array, void, void> {
     const [, file = "."] = words;
@@ -189,17 +206,26 @@ export class SupervisedFiles implements RemoteFileAccess {
     const ended = answer.follow(supervisor.run(program, answer));
     // Its reader may be busy elsewhere when it fails.
     ended.catch(() => {});
+    let passed = limitMs;
+    const most =
+      mostMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            passed = mostMs;
+            ending.abort();
+          }, mostMs);
     try {
       for (const pieces = answer.pieces(); ;) {
         late = setTimeout(() => ending.abort(), limitMs);
         const { value, done } = await pieces.next().finally(() => clearTimeout(late));
         late = undefined;
-        if (ending.signal.aborted) throw notAnswered(names?.[0] ?? file, limitMs);
+        if (ending.signal.aborted) throw notAnswered(names?.[0] ?? file, passed);
         if (done === true) break;
         yield value;
       }
       if ((await ended).exitCode !== 0) throw refusal(answer.errors, names ?? [file]);
     } finally {
+      clearTimeout(most);
       // A reader that leaves early does not need the rest.
       ending.abort();
       answer.drop();
@@ -258,7 +284,10 @@ interface FileRequest {
   /** The paths that the request is about, for errors. Default: the second word. */
   readonly names?: readonly string[];
   readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
+  /** Milliseconds without any data. Default: 30 s. */
   readonly limitMs?: number;
+  /** Milliseconds in all. Default: no limit. */
+  readonly mostMs?: number;
   /** The supervisor to ask. Default: the current one. */
   readonly supervisor?: Supervisor;
 }
