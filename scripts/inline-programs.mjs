@@ -9,7 +9,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-const reading = /readFileSync\(\s*new URL\("(\.\/[^"]+)", import\.meta\.url\),\s*"utf8",?\s*\)/g;
+/** How sources read a program. */
+export const reading = /readFileSync\(\s*new URL\("(\.\/[^"]+)", import\.meta\.url\),\s*"utf8",?\s*\)/g;
 /** What would be read where there is no such file. */
 const leftOver = /readFileSync\(\s*new URL\("\.\/[^)]*\)/;
 /** The literal of an earlier run: the compiler does not rewrite the module when only the program has changed. */

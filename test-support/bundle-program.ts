@@ -1,12 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { rolldown, type Plugin } from "rolldown";
+import { reading } from "../scripts/inline-programs.mjs";
 
 /** What the build of the packages does, too: see `scripts/inline-programs.mjs`. */
 const inlinePrograms: Plugin = {
   name: "inline-programs",
   transform: async (code, id) => {
-    const reading = /readFileSync\(new URL\("(\.\/[^"]+)", import\.meta\.url\), "utf8"\)/g;
     const files = [...code.matchAll(reading)].map(([, file = ""]) => path.join(path.dirname(id), file));
     const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
     return code.replaceAll(reading, () => JSON.stringify(texts.shift()));
