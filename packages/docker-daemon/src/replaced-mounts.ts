@@ -14,23 +14,28 @@ export interface MountedSource {
 export interface SeenMounts {
   /** The boot id of its kernel; `undefined` if it is unknown. */
   readonly kernel?: string;
-  /** `device:inode` by path. */
+  /** `device:inode` by path; `?` for one below a directory that the container's user may not enter. */
   readonly mounts: ReadonlyMap<string, string>;
 }
+
+const unreachable = "?";
 
 /**
  * Compares what was checked with what was mounted. A daemon mounts by name, so code of another container can replace a
  * directory that it may write to between the check and the mount. Only a container on the same kernel can be compared:
  * not one of a remote daemon, of Docker Desktop, or in a virtual machine or gVisor.
  *
- * @throws BackendUnavailableError if something else was mounted.
+ * What the container's user cannot reach is accepted, unless other code could let it in later: below another mount.
+ *
+ * @throws BackendUnavailableError if something else was mounted, or if the container does not say what.
  */
 export async function refuseReplaced(sources: readonly MountedSource[], seen: SeenMounts): Promise<void> {
   const kernel = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => "");
   if (seen.kernel === undefined || seen.kernel !== kernel.trim()) return;
   for (const { source, target, identity } of sources) {
     const mounted = seen.mounts.get(target);
-    if (mounted === undefined || mounted === identity) continue;
+    if (mounted !== undefined && mounted === identity) continue;
+    if (mounted === unreachable && !sources.some((other) => target.startsWith(`${other.target}/`))) continue;
     // A path that never existed here is one of the daemon's host, if this program runs in a container itself.
     if (identity === undefined && !(await exists(source))) continue;
     throw new BackendUnavailableError(`${source} was replaced by something else when it was mounted into a container`, {

@@ -45,7 +45,7 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly process: number;
   /** The boot id of the kernel there, if `mounts` were asked for and it is known. */
   readonly kernel?: string;
-  /** The `mounts` that exist there: `device:inode`, by path. */
+  /** The `mounts` that exist there: `device:inode` by path, or `?` if the user may not look at it. */
   readonly mounts: ReadonlyMap<string, string>;
   /** The probe file's content as seen there, or why it cannot be read or written. */
   readonly probe?: string;

@@ -1,9 +1,15 @@
 """Tells the host about the place in which the supervisor runs. Python 3.8 or later, standard library only."""
 
 import os
+import select
+import signal
 import sys
 
 import _fenced_processes as processes
+
+
+# Milliseconds after which `node` is taken to hang.
+VERSION_LIMIT = 5000
 
 
 def greeting(directory, probe_file, path, programs):
@@ -22,24 +28,30 @@ def greeting(directory, probe_file, path, programs):
         except OSError as error:
             lines.append("problem " + str(error))
     if asked:
-        lines.append("node " + os.read(asked[1], 100).decode("utf-8", "replace").strip())
-        os.close(asked[1])
-        os.waitpid(asked[0], 0)
+        version = answer(*asked)
+        if version:
+            lines.append("node " + version)
     return lines
 
 
 def identities(mounts):
-    """Which device and inode each mount is, and which kernel says so: only on the same kernel can the host compare them."""
-    lines = []
+    """Which device and inode each mount is, and which kernel says so: only on the same kernel can the host compare them. A mount below
+    a directory that this user may not enter is `?`."""
+    if not mounts:
+        return []
     try:
-        if mounts:
-            with open("/proc/sys/kernel/random/boot_id") as file:
-                lines.append("kernel " + file.read().strip())
-        for mount in mounts:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            lines = ["kernel " + file.read().strip()]
+    except OSError:
+        return []
+    for mount in mounts:
+        try:
             found = os.stat(mount)
             lines.append("mount %d:%d %s" % (found.st_dev, found.st_ino, mount))
-    except OSError:
-        pass
+        except PermissionError:
+            lines.append("mount ? " + mount)
+        except OSError:
+            pass
     return lines
 
 
@@ -76,6 +88,17 @@ def ask_version(program):
             os._exit(1)
     os.close(writing)
     return asked, reading
+
+
+def answer(asked, reading):
+    """Returns what the program says, or nothing if it hangs."""
+    waiting = select.poll()
+    waiting.register(reading, select.POLLIN)
+    said = os.read(reading, 100) if waiting.poll(VERSION_LIMIT) else b""
+    os.close(reading)
+    os.kill(asked, signal.SIGKILL)
+    os.waitpid(asked, 0)
+    return said.decode("utf-8", "replace").strip()
 
 
 def probe(file):
