@@ -1,8 +1,11 @@
-import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { execFile, spawn, type ChildProcessByStdio } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readdir } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
+import { promisify } from "node:util";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { remoteProgram, type RemoteSession } from "../src/remote/remote-program.ts";
@@ -51,5 +54,20 @@ describe("the programs on the remote host", needs("python3"), () => {
       await once(child, "exit");
       expect(await readdir(temporary)).toEqual([]);
     }
+  });
+
+  it("leave nothing behind, and say why, if the supervisor cannot be started", async () => {
+    const programs = await temporaryDirectory();
+    const { stdout } = await promisify(execFile)("python3", ["-c", "import sys; print(sys.executable)"]);
+    // Enough descriptors for the work directory, but not for the supervisor's socket.
+    const limited = `#!/bin/sh\nulimit -n 5\nexec ${stdout.trim()} "$@"\n`;
+    await writeFile(join(programs, "python3"), limited, { mode: 0o755 });
+    const { child, temporary } = await started({ path: programs });
+    const said = await textOf(child.stdout);
+    const [, problem = ""] = /^problem ([0-9a-f]+)$/m.exec(said) ?? [];
+    expect(Buffer.from(problem, "hex").toString()).toMatch(
+      /^the supervisor could not be started: .*Too many open files/,
+    );
+    expect(await readdir(temporary)).toEqual([]);
   });
 });

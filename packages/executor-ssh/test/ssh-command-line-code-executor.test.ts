@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { BackendUnavailableError, describeCodeExecutor, loadComponent } from "@fenced/core";
 import { SshCommandLineCodeExecutor, type SshExecutorOptions } from "@fenced/executor-ssh";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { SshServer } from "@fenced/test-support/ssh-server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bash, create, gone, server } from "./support/server.ts";
@@ -245,6 +246,13 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       expect(error.message).toMatch(/The program ssh could not be started.*openssh-client/s);
     });
 
+    it.each([0, 6])("too many open files, with %i descriptors left, and leaves no process", async (left) => {
+      const [program, ...words] = await bundledCommand(path.join(import.meta.dirname, "fixtures/few-descriptors.ts"));
+      const args = ["-c", 'ulimit -n 200; exec "$@"', "limited", program, ...words];
+      const { stdout } = await run("sh", [...args, server?.configFile ?? "", String(left)]);
+      expect(stdout).toMatch(/could not be started: too many files are open.*`ulimit -n`.* Children: \n$/);
+    });
+
     it("a host that runs no commands, while a talkative shell is no error", async () => {
       await using strict = await SshServer.start("ForceCommand echo no commands here");
       const error = await failure({ configFile: strict.configFile });
@@ -297,6 +305,13 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       const error = await failure({ options: { NoSuchOption: "1" } });
       expect(error.message).toMatch(/Bad configuration option.*Correct the ssh configuration or `options`/s);
     });
+  });
+
+  it("starts on a host whose node hangs", async () => {
+    const directory = await temporaryDirectory();
+    await writeFile(path.join(directory, "node"), "#!/bin/sh\nexec sleep 300\n", { mode: 0o755 });
+    const executor = create({ env: { PATH: `${directory}:${process.env["PATH"]}` } });
+    expect(await bash(executor, "echo started")).toMatchObject({ exitCode: 0, output: "started\n" });
   });
 
   it("keeps a user's own directory node_modules/functions", async () => {

@@ -82,12 +82,13 @@ export class SshConnection {
     const { workDir, host } = options;
     const { command, text } = remoteProgram({ ...session, id, greeting, workDir, silenceSeconds });
     const leash = new Leash({ mark, remove: [] });
-    const parts = { mark, leash, ssh: startSsh(options, command, mark) };
-    parts.ssh.child.stdin.write(text);
+    let parts: LocalParts | undefined;
     try {
+      parts = { mark, leash, ssh: startSsh(options, command, mark) };
+      parts.ssh.child.stdin.write(text);
       return new SshConnection(host, parts, await openSupervisor(parts.ssh, { host, greeting }, signal));
     } catch (error) {
-      await endParts(parts, signal.aborted ? 0 : closeMs);
+      await (parts ? endParts(parts, signal.aborted ? 0 : closeMs) : leash.release());
       throw error;
     }
   }
@@ -178,8 +179,12 @@ async function openSupervisor(
     ssh.child.stdout.resume();
     const { inventory, supervisor } = await answer;
     if (supervisor) return { place, inventory, supervisor, lost, lose };
-  } catch {
+  } catch (error) {
     signal.throwIfAborted();
+    const { exitCode, signalCode, stdout } = ssh.child;
+    // The supervisor has not ended, so Python is not what is missing.
+    const runs = !stdout.readableEnded && exitCode === null && signalCode === null;
+    if (runs && BackendUnavailableError.isInstance(error)) throw error;
   }
   throw await notStarted(ssh, host);
 }

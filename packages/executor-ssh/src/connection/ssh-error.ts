@@ -73,3 +73,10 @@ export function noSsh(cause: unknown): BackendUnavailableError {
     cause,
   });
 }
+
+/** The error for a process that cannot start ssh because it has no descriptors left for its streams. */
+export function tooManyFiles(): BackendUnavailableError {
+  return new BackendUnavailableError("The program ssh could not be started: too many files are open", {
+    remedy: "Raise the limit on open files, `ulimit -n`, or use fewer executors at once.",
+  });
+}

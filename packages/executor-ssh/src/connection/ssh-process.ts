@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+import { Writable, type Readable } from "node:stream";
 import { hostEnvironment } from "@fenced/executor-kit";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
 import { sshArguments } from "./ssh-arguments.ts";
+import { tooManyFiles } from "./ssh-error.ts";
 
 /** Milliseconds for which the outputs of a process that has ended may stay open. */
 const openOutputsMs = 1000;
@@ -20,7 +21,11 @@ export interface SshProcess {
   readonly kill: () => void;
 }
 
-/** Starts `ssh`, with `mark` in its environment and that of the programs that it starts. */
+/**
+ * Starts `ssh`, with `mark` in its environment and that of the programs that it starts.
+ *
+ * @throws BackendUnavailableError if this program has too many open files. A missing ssh is an event of the child.
+ */
 export function startSsh(
   options: SshExecutorOptions,
   command: string,
@@ -32,6 +37,8 @@ export function startSsh(
     env: { ...environmentOfSsh(), [mark.name]: mark.value },
     stdio: ["pipe", "pipe", "pipe"],
   });
+  child.on("error", () => {});
+  if (!hasStreams(child)) throw tooManyFiles();
   child.stdin.on("error", () => {});
   let said = "";
   child.stderr.on("data", (bytes: Buffer) => {
@@ -52,6 +59,11 @@ export function startSsh(
       if (child.exitCode === null && child.signalCode === null) killGroup(child);
     },
   };
+}
+
+/** Without descriptors for its streams, Node leaves them out, although the types do not say so, and emits an error later. */
+function hasStreams({ stdin }: ChildProcess): boolean {
+  return stdin instanceof Writable;
 }
 
 /** A `ProxyCommand` or `ProxyJump` is in ssh's group. It may outlive ssh and hold its outputs open. */

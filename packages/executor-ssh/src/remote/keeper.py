@@ -68,6 +68,15 @@ def make_directory():
     return directory
 
 
+def withdraw(directory):
+    """Removes the session's directory before anything has run in it."""
+    for place in (os.path.join(directory, "workspace"), directory):
+        try:
+            os.rmdir(place)
+        except OSError:
+            pass
+
+
 def enter_workspace(directory):
     """Returns the work directory, which becomes the current one, without links."""
     workspace = os.path.expanduser(GIVEN) if GIVEN.startswith("~/") else GIVEN or os.path.join(directory, "workspace")
@@ -77,7 +86,7 @@ def enter_workspace(directory):
         if not os.access(".", os.W_OK):
             raise OSError("%s is not writable" % workspace)
     except OSError as error:
-        os.rmdir(directory)
+        withdraw(directory)
         refuse("the work directory cannot be used", error)
     workspace = os.environ["PWD"] = os.getcwd()
     for name in ("OLDPWD", "_"):
@@ -180,16 +189,22 @@ def main():
     if not os.path.exists("/proc/self/stat"):
         refuse("it does not run Linux", "there is no /proc")
     directory = make_directory()
-    workspace = enter_workspace(directory)
-    say("place", directory, workspace, sys.executable)
-    work = os.open(workspace, FOLDER)
-    ours, theirs = _socket.socketpair()
-    words[:2] = directory, workspace
-    words[5] = str(theirs.fileno())
-    name, value = MARK.split("=", 1)
-    os.environ[name] = value
-    processes.adopt_orphans()
-    if os.fork() == 0:
+    try:
+        workspace = enter_workspace(directory)
+        work = os.open(workspace, FOLDER)
+        ours, theirs = _socket.socketpair()
+        words[:2] = directory, workspace
+        words[5] = str(theirs.fileno())
+        name, value = MARK.split("=", 1)
+        os.environ[name] = value
+        processes.adopt_orphans()
+        supervisor = os.fork()
+    except OSError as error:
+        withdraw(directory)
+        refuse("the supervisor could not be started", error)
+    if supervisor == 0:
+        # Not before, because what fails there could no longer be told. If nobody listens, the keeper removes everything.
+        say("place", directory, workspace, sys.executable)
         ours.close()
         theirs.detach()
         sys.argv[1:] = [os.fsdecode(word) for word in words]
