@@ -35,8 +35,6 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
   readonly #directories: SessionDirectories;
   readonly #leash: Leash;
   readonly #network: SessionNetwork | undefined;
-  /** The session's own directory in the container. */
-  readonly #directory: string;
   #containerLeash: ContainerLeash;
   #published: PublishedPorts | undefined;
   #daemon: Daemon;
@@ -65,7 +63,6 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     this.#directories = directories;
     this.#leash = leash;
     this.#network = network;
-    this.#directory = directory;
     this.#containerLeash = this.#leashContainers();
   }
 
@@ -125,7 +122,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
         daemon: this.#daemon,
         leash: this.#containerLeash,
         directories: this.#directories,
-        directory: this.#directory,
+        directory: this.directory,
         programs: programsOf(table),
       },
       signal,

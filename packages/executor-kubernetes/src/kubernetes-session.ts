@@ -34,8 +34,6 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
   readonly #api: ApiClient;
   readonly #client: PodClient;
   readonly #network: SessionNetwork | undefined;
-  /** The session's own directory in the pod. */
-  readonly #directory: string;
   /** Its own files in the workspace. */
   readonly #filePrefix: string;
   /** Runs in the background. */
@@ -64,7 +62,6 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
     this.#api = new ApiClient(cluster);
     this.#client = new PodClient(this.#api, options.namespace ?? cluster.namespace ?? "default");
     this.#network = network;
-    this.#directory = directory;
     this.#filePrefix = `.fenced-${id.slice(0, 8)}-`;
     this.#hasPackage = functions.some(({ language }) => language === "javascript");
   }
@@ -106,7 +103,7 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
         client: this.#client,
         name,
         source: this.#source(name),
-        directory: this.#directory,
+        directory: this.directory,
         programs: programsOf(table),
       },
       signal,

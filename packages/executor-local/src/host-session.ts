@@ -76,8 +76,7 @@ export class HostSession extends SupervisedSession<LocalPlace> {
   protected override async openPlace(old: LocalPlace | undefined, signal: AbortSignal): Promise<LocalPlace> {
     await old?.end();
     const { directories } = this.#ground;
-    const { commands } = this.functionPlaces();
-    const config = { directory: path.dirname(commands), workspace: this.workspacePath, onHost: true };
+    const config = { directory: this.directory, workspace: this.workspacePath, onHost: true };
     const process = new HostProcess(supervisorCommand(config), this.#hostVariables, this.#ground);
     const running = await RunningSupervisor.open(process, signal);
     return new LocalPlace(running, {

@@ -1,6 +1,6 @@
 import { ExecutorStoppedError } from "@fenced/core";
 import { type BackendFiles, type CommandLineSessionRequest, RemoteFiles } from "@fenced/executor-kit";
-import { SupervisedFiles, type SupervisedFunctionPlaces, SupervisedSession } from "@fenced/executor-kit/supervisor";
+import { SupervisedFiles, SupervisedSession } from "@fenced/executor-kit/supervisor";
 import type { SshExecutorOptions } from "./ssh-executor-options.ts";
 import { ownFiles, SshPlace } from "./ssh-place.ts";
 
@@ -58,14 +58,8 @@ export class SshSession extends SupervisedSession<SshPlace> {
     return this.#place.workspace;
   }
 
-  override functionPlaces(): SupervisedFunctionPlaces {
-    const { directory, workspace } = this.#place;
-    return {
-      python: `${directory}/functions`,
-      commands: `${directory}/bin`,
-      pythonPackages: `${directory}/packages`,
-      javascript: workspace,
-    };
+  protected override get directory(): string {
+    return this.#place.directory;
   }
 
   protected override claimFunctionsPackage(): void {

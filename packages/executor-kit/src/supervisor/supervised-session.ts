@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import path from "node:path";
 import type { Duplex } from "node:stream";
 import {
   BackendUnavailableError,
@@ -148,8 +147,13 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
   }
 
+  /** The session's own directory, as programs see it. */
+  protected get directory(): string {
+    return this.#settings.directory;
+  }
+
   functionPlaces(): SupervisedFunctionPlaces {
-    const { directory, workspacePath } = this.#settings;
+    const { directory, workspacePath } = this;
     return {
       python: `${directory}/functions`,
       commands: `${directory}/bin`,
@@ -203,8 +207,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const isElsewhere = filename === undefined && !this.#settings.keepFiles && runsFromAnywhere(language);
     // Only a supervisor creates files there.
     if (!isElsewhere || !place.runner.openCalls) return place.writeBlock(block, extension);
-    const directory = path.posix.dirname(this.functionPlaces().commands);
-    const file = `${directory}/block-${randomUUID()}.${extension}`;
+    const file = `${this.directory}/block-${randomUUID()}.${extension}`;
     return { path: file, sent: { name: file, content: blockSource(language, code) } };
   }
 
