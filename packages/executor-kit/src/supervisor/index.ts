@@ -15,10 +15,9 @@ export {
 } from "./start/supervisor-command.ts";
 export { PublishedPorts } from "./tunnels/published-ports.ts";
 export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./tunnels/session-network.ts";
+export type { ReceivedFile, SentFile } from "./files/file-pieces.ts";
 export {
   type ListedFile,
-  type ReceivedFile,
-  type SentFile,
   SupervisedFiles,
   type SupervisedFilesSettings,
   type UnlistedPath,
