@@ -13,14 +13,8 @@ export {
   type ForkOptions,
 } from "./forkable-code-executor.ts";
 export { absolutePath, absolutePaths } from "./workspace/absolute-paths.ts";
-export {
-  asWorkspaceError,
-  diskFull,
-  errorCode,
-  type FileOwner,
-  isDiskFull,
-  PinnedDirectory,
-} from "./workspace/pinned-directory.ts";
+export { type FileOwner, PinnedDirectory } from "./workspace/pinned-directory.ts";
+export { asWorkspaceError, diskFull, errorCode, isDiskFull } from "./workspace/workspace-errors.ts";
 export { functionStub } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";
 export { functionVariables } from "./functions/function-variables.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Display, MimeBundle } from "@fenced/core";
 import { bundleSize } from "../output/bundle-size.ts";
 import type { BlockEvent } from "../run/block-run.ts";
-import { errorCode } from "../workspace/pinned-directory.ts";
+import { errorCode } from "../workspace/workspace-errors.ts";
 import type { DisplayMessage } from "./display-messages.ts";
 import { mimeBundle } from "./mime-bundle.ts";
 import { assertApart, OutputDirectory } from "./output-directory.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { errorCode } from "../workspace/pinned-directory.ts";
+import { errorCode } from "../workspace/workspace-errors.ts";
 
 /** A process of this host. */
 export interface ProcessInfo {

@@ -10,7 +10,7 @@ import { afterMs, followSignals } from "@fenced/core/abort";
 import type { BackendSession } from "../backend-session.ts";
 import type { ExecutorFunctions } from "../functions/executor-functions.ts";
 import { type HostChoice, nothingChosen } from "../host-calls/host-calls.ts";
-import { isDiskFull } from "../workspace/pinned-directory.ts";
+import { isDiskFull } from "../workspace/workspace-errors.ts";
 import { BlockOutput, type FinishedBlock, type OutputConditions } from "./block-output.ts";
 import { type BlockOutcome, type BlockRun, timeIsUp } from "./block-run.ts";
 import { guardWorkspace } from "./guard-workspace.ts";

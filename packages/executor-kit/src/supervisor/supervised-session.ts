@@ -23,7 +23,7 @@ import {
 import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
-import { isDiskFull } from "../workspace/pinned-directory.ts";
+import { isDiskFull } from "../workspace/workspace-errors.ts";
 import type { ProgramEnd, SupervisedProgram } from "./blocks/supervised-program.ts";
 import type { StatefulPlace } from "./interpreters/stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";

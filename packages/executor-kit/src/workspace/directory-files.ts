@@ -9,8 +9,6 @@ import { FileReplacement } from "./file-replacement.ts";
 import { LocalCopies } from "./local-copies.ts";
 import { localFileSize } from "./local-file.ts";
 import {
-  asWorkspaceError,
-  notAFile,
   openDirectory,
   openFile,
   type FileOwner,
@@ -18,6 +16,7 @@ import {
   type WorkspaceRoot,
 } from "./pinned-directory.ts";
 import { removeEntry, walkTree } from "./walk-tree.ts";
+import { asWorkspaceError, notAFile } from "./workspace-errors.ts";
 import { normalizeWorkspacePath } from "./workspace-path.ts";
 
 /** Time limit for a listing in milliseconds, since code may keep adding directories. */

@@ -4,16 +4,8 @@ import { type FileHandle, lstat, open, readlink, realpath, rename, rm, stat, unl
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InvalidInputError } from "@fenced/core";
-import {
-  asWorkspaceError,
-  descend,
-  errorCode,
-  notAFile,
-  openInside,
-  type OpenRequest,
-  type PinnedDirectory,
-  type WorkspaceRoot,
-} from "./pinned-directory.ts";
+import { descend, openInside, type OpenRequest, type PinnedDirectory, type WorkspaceRoot } from "./pinned-directory.ts";
+import { asWorkspaceError, errorCode, notAFile } from "./workspace-errors.ts";
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 

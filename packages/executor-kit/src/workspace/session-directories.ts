@@ -12,9 +12,10 @@ import { blockSource } from "../languages/command-languages.ts";
 import type { LeashOptions } from "../processes/leash.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
-import { errorCode, openRegularFile, type FileOwner, PinnedDirectory, workspaceReplaced } from "./pinned-directory.ts";
+import { openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
 import { refusalRemedy } from "./refusal-remedy.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
+import { errorCode, workspaceReplaced } from "./workspace-errors.ts";
 
 /** Maximum size of an executor's own file. */
 const longestOwnFile = 1_048_576;

@@ -1,7 +1,8 @@
 import { rmdir, unlink } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
-import { errorCode, isNoDirectory, PinnedDirectory } from "./pinned-directory.ts";
+import { isNoDirectory, PinnedDirectory } from "./pinned-directory.ts";
+import { errorCode } from "./workspace-errors.ts";
 
 /** What to do with the directories of a tree. */
 export interface TreeVisit {

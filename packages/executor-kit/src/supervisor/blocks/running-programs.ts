@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
-import { diskFull } from "../../workspace/pinned-directory.ts";
+import { diskFull } from "../../workspace/workspace-errors.ts";
 import { frameType, type OutputName } from "../wire/wire.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 

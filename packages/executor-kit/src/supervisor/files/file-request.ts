@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { BackendUnavailableError, sanitizeTerminalText } from "@fenced/core";
 import { isLiveInput } from "../../processes/program-input.ts";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
-import { asWorkspaceError } from "../../workspace/pinned-directory.ts";
+import { asWorkspaceError } from "../../workspace/workspace-errors.ts";
 import type { ProgramEnd } from "../blocks/supervised-program.ts";
 import type { Supervisor } from "../supervisor.ts";
 
