@@ -1,6 +1,7 @@
 import type { ProcessExit, RunningProcess, WritableProcess } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
 import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
+import { Room } from "../run/room.ts";
 import type { Sink } from "../run/sink.ts";
 import { notRead, ProgramInput } from "./program-input.ts";
 
@@ -21,9 +22,8 @@ export class StartedProcess implements RunningProcess {
   readonly #input: ProgramInput | undefined;
   readonly #ending = new AbortController();
   readonly #exit: Promise<ProcessExit>;
-  /** Resolves when both streams have room. */
-  #room: Promise<void> | undefined;
-  #wake: () => void = () => {};
+  /** Opened when both streams have room. */
+  readonly #room = new Room();
 
   /**
    * @param signal - kills the program; `wait()` then rejects with its reason.
@@ -76,14 +76,11 @@ export class StartedProcess implements RunningProcess {
     const stream = event.type === "stdout" ? this.#stdout : this.#stderr;
     // A program that is being killed ends without its consumer.
     if (stream.hasRoom || !this.#ending.signal.aborted) stream.push(event.data);
-    if (this.#hasRoom) return undefined;
-    return (this.#room ??= new Promise((resolve) => {
-      this.#wake = () => {
-        if (!this.#hasRoom) return;
-        this.#room = undefined;
-        resolve();
-      };
-    }));
+    return this.#hasRoom ? undefined : this.#room.opened;
+  }
+
+  #wake(): void {
+    if (this.#hasRoom) this.#room.open();
   }
 
   get #hasRoom(): boolean {

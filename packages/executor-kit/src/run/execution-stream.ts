@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { type CodeResult, type ExecutionEvent, InvalidInputError } from "@fenced/core";
 import { bundleSize, contentSize } from "../output/bundle-size.ts";
+import { Room } from "./room.ts";
 
 /** Bytes of events that may wait for a slow consumer before the program has to wait. */
 const mostWaiting = 262_144;
@@ -67,8 +68,8 @@ class EventQueue implements RunEvents {
   #first = 0;
   #size = 0;
   /** Opened when half of what may wait was used, and when nothing waits any more. */
-  #room: Turnstile | undefined;
-  #nothing: Turnstile | undefined;
+  readonly #room = new Room();
+  readonly #nothing = new Room();
   #isDropped = false;
   #end: { readonly error?: unknown } | undefined;
   /** Continues a consumer that waits for an event. */
@@ -82,9 +83,9 @@ class EventQueue implements RunEvents {
     if (this.#isDropped) return undefined;
     this.#add(event);
     this.#wake?.();
-    if (event.type === "block-start" || event.type === "block-end") return (this.#nothing ??= new Turnstile()).opened;
+    if (event.type === "block-start" || event.type === "block-end") return this.#nothing.opened;
     if (this.#size <= mostWaiting) return undefined;
-    return (this.#room ??= new Turnstile()).opened;
+    return this.#room.opened;
   }
 
   drop(): void {
@@ -162,23 +163,9 @@ class EventQueue implements RunEvents {
   }
 
   #resume(): void {
-    if (this.#size <= mostWaiting / 2) {
-      this.#room?.open();
-      this.#room = undefined;
-    }
-    if (this.#size === 0) {
-      this.#nothing?.open();
-      this.#nothing = undefined;
-    }
+    if (this.#size <= mostWaiting / 2) this.#room.open();
+    if (this.#size === 0) this.#nothing.open();
   }
-}
-
-/** A promise that all writers share. */
-class Turnstile {
-  open: () => void = () => {};
-  readonly opened: Promise<void> = new Promise((resolve) => {
-    this.open = resolve;
-  });
 }
 
 /** Two pieces of the same output as one; `undefined` if they are not. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { BackendUnavailableError, sanitizeTerminalText } from "@fenced/core";
 import { isLiveInput } from "../../processes/program-input.ts";
+import { Room } from "../../run/room.ts";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
 import { asWorkspaceError } from "../../workspace/workspace-errors.ts";
 import type { ProgramEnd } from "../blocks/supervised-program.ts";
@@ -96,12 +97,11 @@ class Answer implements Sink<OutputPiece> {
   readonly signal: AbortSignal;
   errors = "";
   readonly #stream: Readable;
-  #room: Promise<void> | undefined;
-  #resume: () => void = () => {};
+  readonly #room = new Room();
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
-    this.#stream = new Readable({ highWaterMark: answerBytes, read: () => this.#resume() });
+    this.#stream = new Readable({ highWaterMark: answerBytes, read: () => this.#room.open() });
   }
 
   write({ type, data }: OutputPiece): Promise<void> | undefined {
@@ -110,12 +110,7 @@ class Answer implements Sink<OutputPiece> {
       return undefined;
     }
     if (this.signal.aborted || this.#stream.push(Buffer.from(data))) return undefined;
-    return (this.#room ??= new Promise((resolve) => {
-      this.#resume = () => {
-        this.#room = undefined;
-        resolve();
-      };
-    }));
+    return this.#room.opened;
   }
 
   /** Ends with the program. */
