@@ -150,7 +150,7 @@ const stays: ConformanceCase = {
   },
 };
 
-/** Puts another file in place of each incomplete one that appears, for a few minutes. */
+/** Puts another file in place of each incomplete one that appears, for a minute. */
 const replaceParts = `
 import os, time
 end = time.time() + 60
