@@ -1,4 +1,4 @@
-"""Files that the host writes to the workspace for blocks to run. Python 3.8 or later, standard library only."""
+"""Files that the host has created for blocks to run. Python 3.8 or later, standard library only."""
 
 import os
 

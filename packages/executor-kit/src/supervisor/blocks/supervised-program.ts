@@ -12,7 +12,7 @@ export interface SupervisedProgram {
    * Default: standard input is empty.
    */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
-  /** A file to write to the workspace before the program starts. Default: none. */
+  /** A file to create before the program starts. Default: none. */
   readonly file?: ProgramFile;
 }
 
