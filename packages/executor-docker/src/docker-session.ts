@@ -10,7 +10,13 @@ import {
   programsOf,
   SessionDirectories,
 } from "@fenced/executor-kit";
-import { PublishedPorts, sessionMark, SessionNetwork, SupervisedSession } from "@fenced/executor-kit/supervisor";
+import {
+  PublishedPorts,
+  requestedSettings,
+  sessionMark,
+  SessionNetwork,
+  SupervisedSession,
+} from "@fenced/executor-kit/supervisor";
 import {
   containerNetwork,
   defaultImage,
@@ -40,24 +46,13 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
   #daemon: Daemon;
 
   private constructor(request: SessionRequest, daemon: Daemon, directories: SessionDirectories, leash: Leash) {
-    const { id, options, functions, onReplaced, onLost } = request;
-    const { env = {}, warm, stateful = false, initCommand } = options;
+    const { id, options } = request;
+    const { initCommand } = options;
     const network = SessionNetwork.of(containerNetwork(options).policy, EgressProxy);
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
     const wrap = initCommand === undefined ? undefined : (words: readonly string[]) => afterInit(initCommand, words);
     const places = { workspacePath, directory, network, memorySentence: memorySentence(options) };
-    super({
-      id,
-      env,
-      keepFiles: options.cleanupTempFiles === false,
-      functions,
-      warm,
-      stateful,
-      wrap,
-      ...places,
-      onReplaced,
-      onLost,
-    });
+    super({ ...requestedSettings(request), ...places, wrap });
     this.#request = request;
     this.#daemon = daemon;
     this.#directories = directories;

@@ -9,7 +9,7 @@ import {
   programsOf,
   RemoteFiles,
 } from "@fenced/executor-kit";
-import { SessionNetwork, SupervisedFiles, SupervisedSession } from "@fenced/executor-kit/supervisor";
+import { requestedSettings, SessionNetwork, SupervisedFiles, SupervisedSession } from "@fenced/executor-kit/supervisor";
 import { ClaimClient } from "./claim/claim-client.ts";
 import { claimedPod } from "./claim/claimed-pod.ts";
 import { ApiClient } from "./cluster/api-client.ts";
@@ -41,23 +41,12 @@ export class KubernetesSession extends SupervisedSession<PodPlace> {
   #hasPackage: boolean;
 
   private constructor(request: SessionRequest) {
-    const { options, id, functions, onReplaced, onLost } = request;
-    const { env = {}, warm, stateful = false } = options;
+    const { options, id, functions } = request;
     const cluster = findCluster(options);
     const network = SessionNetwork.of(options.network, EgressProxy);
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
     const places = { workspacePath, directory, network, memorySentence: memorySentence(options) };
-    super({
-      id,
-      env,
-      keepFiles: options.cleanupTempFiles === false,
-      functions,
-      warm,
-      stateful,
-      ...places,
-      onReplaced,
-      onLost,
-    });
+    super({ ...requestedSettings(request), ...places });
     this.#request = request;
     this.#api = new ApiClient(cluster);
     this.#client = new PodClient(this.#api, options.namespace ?? cluster.namespace ?? "default");

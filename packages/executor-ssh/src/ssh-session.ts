@@ -1,6 +1,6 @@
 import { ExecutorStoppedError } from "@fenced/core";
 import { type BackendFiles, type CommandLineSessionRequest, RemoteFiles } from "@fenced/executor-kit";
-import { SupervisedFiles, SupervisedSession } from "@fenced/executor-kit/supervisor";
+import { requestedSettings, SupervisedFiles, SupervisedSession } from "@fenced/executor-kit/supervisor";
 import type { SshExecutorOptions } from "./ssh-executor-options.ts";
 import { ownFiles, SshPlace } from "./ssh-place.ts";
 
@@ -19,21 +19,8 @@ export class SshSession extends SupervisedSession<SshPlace> {
   readonly #files: BackendFiles;
 
   private constructor(request: SessionRequest) {
-    const { id, options, functions, onReplaced, onLost } = request;
-    const { env = {}, warm, stateful = false } = options;
     // Only the host knows its directories; see the overrides below.
-    const places = { workspacePath: "", directory: "", network: undefined, memorySentence };
-    super({
-      id,
-      env,
-      keepFiles: options.cleanupTempFiles === false,
-      functions,
-      warm,
-      stateful,
-      ...places,
-      onReplaced,
-      onLost,
-    });
+    super({ ...requestedSettings(request), workspacePath: "", directory: "", network: undefined, memorySentence });
     this.#request = request;
     this.#files = this.#filesOf(request);
   }

@@ -23,6 +23,7 @@ export {
   type UnlistedPath,
 } from "./files/supervised-files.ts";
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
+export { requestedSettings, type RequestedSettings, type SupervisedOptions } from "./requested-settings.ts";
 export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 export {
   type InterpretBlock,
