@@ -100,7 +100,11 @@ export class PumpLine {
     this.#interpreter = nameIn(result);
   }
 
-  /** Whether the interpreter that has the pump is, or may be, still there. Code in the session may have removed the pump. */
+  /**
+   * Whether the interpreter that has the pump is, or may be, still there. Code in the session may have removed the pump.
+   *
+   * @throws the service's error if the whole session is gone.
+   */
   async hasInterpreter(signal: AbortSignal): Promise<boolean> {
     const limits = { timeoutMs: stepTimeoutMs, maxOutput: 4096 };
     try {
