@@ -1,4 +1,4 @@
-import type { CodeResult } from "@fenced/core";
+import { BackendUnavailableError, type CodeResult } from "@fenced/core";
 import { SshCommandLineCodeExecutor, type SshExecutorOptions } from "@fenced/executor-ssh";
 import { backend } from "@fenced/test-support";
 import { host, SshServer } from "@fenced/test-support/ssh-server";
@@ -14,6 +14,18 @@ export function create(options: Partial<SshExecutorOptions> = {}): SshCommandLin
   const executor = new SshCommandLineCodeExecutor({ host, configFile: server?.configFile ?? "", ...options });
   onTestFinished(() => executor.stop());
   return executor;
+}
+
+/** The error of a start that must fail. */
+export async function failure(options: Partial<SshExecutorOptions>): Promise<BackendUnavailableError> {
+  const error: unknown = await create(options)
+    .start()
+    .then(
+      () => "it started",
+      (reason: unknown) => reason,
+    );
+  if (BackendUnavailableError.isInstance(error)) return error;
+  throw new Error(`not a BackendUnavailableError: ${String(error)}`);
 }
 
 /** Runs one bash block. */
