@@ -1,7 +1,7 @@
 import path from "node:path";
 import { finished } from "node:stream/promises";
 import type { UserAndGroup } from "./container-config.ts";
-import { answered, type Container } from "./daemon-calls.ts";
+import { answered, type Container, execProgram } from "./daemon-calls.ts";
 import { tarEnd, tarEntry } from "./tar-entry.ts";
 
 /**
@@ -14,8 +14,7 @@ export async function giveDirectory(container: Container, directory: string, own
     await answered(container.putArchive(archive, { path: "/" }), "container archive");
   } catch {
     // The API changes no owners, and root in the container lacks the capability; but the directory is root's.
-    const exec = await container.exec({ Cmd: ["chmod", "1777", directory], User: "0:0", AttachStdout: true });
-    const stream = await exec.start({ hijack: true });
-    await finished(stream.resume()).catch(() => {});
+    const stream = await execProgram(container, ["chmod", "1777", directory], "0:0");
+    await finished(stream.resume(), { writable: false }).catch(() => {});
   }
 }
