@@ -78,10 +78,11 @@ async function specialFiles(top: string, place: string): Promise<SpecialFile[]> 
     }
   };
   while (left.length > 0) {
+    if (entries >= mostEntries) {
+      warnOfMany(place);
+      break;
+    }
     await Promise.all(left.splice(-atOnce).map(read));
-    if (entries < mostEntries) continue;
-    warnOfMany(place);
-    break;
   }
   return found;
 }
@@ -97,6 +98,6 @@ function nameOf(latin1: string): string {
 function warnOfMany(place: string): void {
   process.emitWarning(
     `${place} has more than ${mostEntries} entries: code in the sandbox may find sockets and pipes among the rest, and talk to the programs behind them. Share a smaller directory.`,
-    { type: "FENCED_SOCKETS", code: "FENCED_SOCKETS" },
+    { code: "FENCED_SOCKETS" },
   );
 }
