@@ -57,7 +57,10 @@ export interface VolumeMount {
 /** Options of `DockerCommandLineCodeExecutor`; all are optional. */
 export interface DockerExecutorOptions
   extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, ContainerLimits {
-  /** The image; it needs `sh`, and is fastest with `python3`. Default: `python:3-slim`. */
+  /**
+   * The image; it needs `sh`, and should have `python3`: see "Images without Python" in the README. Default:
+   * `python:3-slim`.
+   */
   readonly image?: string | undefined;
   /** When to pull the image. Default: `"missing"`. */
   readonly pull?: "missing" | "always" | "never" | undefined;
