@@ -61,20 +61,6 @@ for _ in range(200):
 os.write(2, str((time.perf_counter() - started) * 1000 / 200).encode())
 `;
 
-/** The same over one file each way, in the given directory. */
-export const rawFilesCode = `import os, sys, time
-os.chdir(sys.argv[1])
-started = time.perf_counter()
-for number in range(200):
-    with open("question~", "w") as file:
-        file.write("1")
-    os.replace("question~", "q%d" % number)
-    while not os.path.exists("a%d" % number):
-        time.sleep(0.001)
-    os.remove("a%d" % number)
-print((time.perf_counter() - started) * 1000 / 200)
-`;
-
 /** A program in a kernel that prints the average milliseconds of 200 lines of `input()`. */
 export const rawInputCode = `import time
 input()
