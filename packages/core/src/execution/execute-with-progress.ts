@@ -18,7 +18,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 /** Options of `executeWithProgress`. */
 export interface ProgressOptions extends ExecuteOptions {
   /**
-   * Receives what was printed since the last call, as a terminal would show it: of a progress bar the last state, and no
+   * Receives what was printed since the last call, as a terminal would show it: only the last state of a progress bar, and no
    * escape sequences. What is printed shortly before the end is only in the result.
    */
   readonly onProgress: (text: string) => void;
@@ -80,6 +80,7 @@ class Portions {
   readonly #cumulative: boolean;
   #timer: NodeJS.Timeout | undefined;
   #reportedAt = -Infinity;
+  /** The text of the last call if calls are cumulative; otherwise empty. */
   #last = "";
 
   constructor(
@@ -105,8 +106,8 @@ class Portions {
   #flush(): void {
     this.#timer = undefined;
     const shown = this.#cumulative ? this.#terminal.toString() : this.#terminal.take();
-    // Colours and cursors show nothing.
-    if (shown === (this.#cumulative ? this.#last : "")) return;
+    // Colors and cursor movements alone show nothing.
+    if (shown === this.#last) return;
     if (this.#cumulative) this.#last = shown;
     this.#reportedAt = performance.now();
     this.#report(shown);
