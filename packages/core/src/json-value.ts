@@ -23,7 +23,7 @@ export function isJsonValue(value: unknown, maxDepth: number = maxJsonDepth): va
     if ((seen.get(part) ?? -1) >= depth) continue;
     seen.set(part, depth);
     for (const inner of Array.isArray(part) ? part : valuesOf(part)) {
-      // Most values are scalars, and entering each of them takes much longer than looking at it.
+      // Most values are scalars, and listing each of them takes much longer than checking it.
       if (!isScalar(inner)) left.push({ value: inner, depth: depth + 1 });
     }
   }

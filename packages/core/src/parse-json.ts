@@ -3,8 +3,8 @@ import { maxJsonDepth } from "./json-value.ts";
 /** The default limit on values in JSON from elsewhere. As objects, this many take about a hundred megabytes. */
 export const maxJsonValues = 1_000_000;
 /**
- * The default limit on different names of fields. Each takes a parser, and whatever looks at the object later, ten times
- * as long as a value does.
+ * The default limit on different field names. Each one costs a parser, and everything that looks at the object later, ten
+ * times as much time as a value.
  */
 const maxJsonNames = 100_000;
 /** Longer names are not compared: each counts as one more. */
@@ -14,7 +14,7 @@ const longestName = 64;
 export interface JsonLimits {
   /** Maximum number of values, of which each item and each field is one. Default: 1,000,000. */
   readonly maxValues?: number;
-  /** Maximum number of different names of fields. Default: 100,000. */
+  /** Maximum number of different field names. Default: 100,000. */
   readonly maxNames?: number;
   /** Maximum nesting. Default: 500. */
   readonly maxDepth?: number;
@@ -106,7 +106,7 @@ function endOfString(json: string, start: number): number {
 class NameCount {
   count = 0;
   readonly #seen = new Set<number>();
-  /** Without it, code could choose names that look the same. */
+  /** Without it, code could choose names that all have the same hash. */
   readonly #seed = Math.trunc(Math.random() * 0x7fff_ffff);
 
   /** Adds the name between two indices. */

@@ -1,4 +1,4 @@
-/** A message that names options: an error, or a text without the option that it is about. */
+/** A message that names options: an error, or a text that is not about a single option. */
 interface Message {
   readonly message: string;
   readonly option?: string;
@@ -8,7 +8,7 @@ interface Message {
  * A message of the library in the words of a program that calls its options something else, such as a command line:
  * `` `workDir` `` becomes `--work-dir`, and `` `network: "open"` `` becomes `--network open`.
  *
- * @param message - a `FencedError`. The option that it is about is also replaced where it stands in quotes.
+ * @param message - a `FencedError`. The option that it is about is also replaced in double quotes.
  * @param names - what the program calls each option that it has.
  *
  * @example

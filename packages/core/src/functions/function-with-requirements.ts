@@ -38,8 +38,8 @@ export class FunctionWithRequirements {
   /** The name under which it is imported. */
   readonly name: string;
   /**
-   * The complete definition, dedented, with `\n` line endings and without blank lines around it. Python source in which a
-   * line, such as one of a string, is left of the function stays indented, below `if True:`.
+   * The complete definition, dedented, with `\n` line endings and without blank lines around it. Python source stays
+   * indented, below `if True:`, if one of its lines is indented less than the function, such as a line of a string.
    */
   readonly source: string;
   /**

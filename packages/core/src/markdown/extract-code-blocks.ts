@@ -24,9 +24,9 @@ export interface Fence extends CodeBlock {
  * is only indented is not a block either.
  *
  * It reads what models write, which is not all of CommonMark. If no closing fence follows, three backticks at the end
- * of a line of code close the fence. A fence may be indented by four columns and more. HTML hides no fence: neither a
- * tag directly above it, such as `<answer>` or `</think>`, nor a comment around it. The end of a list item ends no fence
- * in it. A byte order mark at the beginning is ignored.
+ * of a line of code close the fence. A fence may be indented by four columns and more. HTML does not hide a
+ * fence: neither a tag directly above it, such as `<answer>` or `</think>`, nor a comment around it. The end of a list
+ * item does not end a fence in it. A byte order mark at the beginning is ignored.
  *
  * Runs in linear time for any input.
  *

@@ -83,7 +83,7 @@ function startFence(line: string): OpenFence | undefined {
     else break;
   }
   const [, marks = "", info = ""] = fence.exec(line.slice(end)) ?? [];
-  // Backticks with more backticks behind them are code within a line.
+  // Backticks that are followed by others on the same line are inline code.
   if (marks === "" || (marks.startsWith("`") && info.includes("`"))) return undefined;
   const indent = columnsOf(line.slice(start, line.length - marks.length - info.length));
   return { char: marks.charAt(0), length: marks.length, quotes, indent, info: info.trim(), lines: [], closed: false };

@@ -38,7 +38,7 @@ export class TerminalTail {
   #screen: Screen;
   #rest = "";
 
-  /** @param maxCharacters - more are cut to the last ones, after `…`. A line of twice as many loses its beginning, too. */
+  /** @param maxCharacters - a longer text is cut to its last characters, after `…`. A line of twice as many loses its beginning. */
   constructor(maxCharacters: number) {
     this.#maxCharacters = maxCharacters;
     this.#screen = new Screen(maxCharacters);

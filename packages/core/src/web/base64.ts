@@ -13,7 +13,7 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Decodes base64 text. @throws if it is not what `toBase64` returns. */
+/** Decodes base64 text with padding. @throws TypeError if it is not valid. */
 export function fromBase64(text: string): Uint8Array {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw new TypeError("This text is not base64");
   const padding = text.endsWith("==") ? 2 : Number(text.endsWith("="));

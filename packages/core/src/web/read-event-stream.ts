@@ -5,9 +5,9 @@ import { JsonLimitError, parseJson } from "../parse-json.ts";
 import { endOfStream } from "./end-of-stream.ts";
 import { fromJson } from "./from-json.ts";
 
-/** More than the displays of a result have, which is sent as one event: 256 MiB become 342 as base64. */
+/** A result is sent as one event, and its displays may have 256 MiB, which become 342 MiB as base64. */
 const maxEventCharacters = 402_653_184;
-/** More than the displays of a result have, whose values count by their memory. */
+/** More than the displays of a result may have, whose values count by their memory. */
 const maxEventValues = 8_000_000;
 const maxRefusalBytes = 65_536;
 

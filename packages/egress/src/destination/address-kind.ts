@@ -6,7 +6,7 @@ import { canonicalHost } from "@fenced/core/network";
 const nat64 = "64:ff9b::";
 
 // The registries of special-purpose addresses (RFC 6890), and the metadata services that clouds put elsewhere. The first
-// kind that has an address decides. Teredo and 6to4 addresses can contain any IPv4 address.
+// kind that contains an address decides. Teredo and 6to4 addresses can contain any IPv4 address.
 const special = Object.entries({
   "a cloud metadata address":
     "169.254.169.254/32 100.100.100.200/32 168.63.129.16/32 192.0.0.192/32 fd00:ec2::254/128 fd20:ce::254/128",
@@ -21,7 +21,7 @@ const special = Object.entries({
     "2001::/23 2001:db8::/32 3fff::/20",
 }).map(([kind, ranges]) => ({ kind, addresses: listOf(ranges) }));
 
-/** What the rest of IPv6 is not: reserved. */
+/** The rest of IPv6 is reserved. */
 const assigned = listOf(`2000::/3 ${nat64}/96`);
 
 /**
@@ -43,7 +43,7 @@ export function ownKind(address: string): string | undefined {
   return own.some((each) => canonicalHost(each.address) === address) ? "an address of this machine" : undefined;
 }
 
-/** Ranges, those of IPv4 also as they are seen from a network without it. */
+/** Lists ranges, each one of IPv4 also as a network without IPv4 sees it. */
 function listOf(ranges: string): BlockList {
   const list = new BlockList();
   for (const range of ranges.split(" ")) {

@@ -4,7 +4,7 @@ import { createContext, Script } from "node:vm";
 const script = new Script("action()");
 let context: { action?: () => void } | undefined;
 
-/** On a machine so busy that this is not enough, it is interrupted. */
+/** On a machine that is too busy even for these, the function counts as interrupted. */
 const mostTries = 20;
 
 /**

@@ -3,10 +3,10 @@ import type { FunctionDefinition } from "../function-definition.ts";
 import { isPythonIdentifier } from "../names.ts";
 import { cleanDocstring } from "./clean-docstring.ts";
 
-/** Keeps a source as it is whose lines cannot all be dedented: one in a string is further left than the function. */
+/** Allows a source to stay indented if a line, such as one of a string, is indented less than the function. */
 const wrapper = "if True:\n";
 const functionStart = /^(?:async[ \t]+)?def[ \t]+([\p{XID_Start}_]\p{XID_Continue}*)/u;
-/** What may hide a bracket or a colon, and those themselves. */
+/** Brackets and colons, and what may hide them. */
 const headPart = /"""|'''|["'#([{}\]):]/g;
 const stringStart = /^(?:\s|#[^\n]*\n)*([rRuU]?)("""|'''|["'])/;
 const statementEnd = /[ \t]*(?:[;#\n]|$)/y;
@@ -79,7 +79,7 @@ function endOf(mark: string, text: string, from: number): number {
   return text.length;
 }
 
-/** The first statement, if it is only a string; parts of one that are joined are not read. */
+/** The first statement, if it is a single string; strings that Python would join are not read. */
 function docstringOf(body: string): string | undefined {
   const [start, prefix = "", mark] = stringStart.exec(body) ?? [""];
   if (mark === undefined) return undefined;
