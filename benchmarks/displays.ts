@@ -1,7 +1,7 @@
 /**
- * Measures for how long a rich output, made as large and as awkward as code can make it, keeps this process from anything else:
+ * Measures for how long a rich output, made as large and as awkward as code can make it, keeps this process from doing anything else:
  * the most processor time between two turns of the event loop, while the output arrives, is saved and is turned into an event for
- * a client. Processor time, because other programs would count otherwise. Linux only.
+ * a client. It is processor time so that other programs do not count. Linux only.
  */
 // needs: bubblewrap, python3, jupyter
 import { readFileSync } from "node:fs";

@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 
 /** How sources read a program. */
 export const reading = /readFileSync\(\s*new URL\("(\.\/[^"]+)", import\.meta\.url\),\s*"utf8",?\s*\)/g;
-/** What would be read where there is no such file. */
+/** A read that was not inlined. Its file is not in the package. */
 const leftOver = /readFileSync\(\s*new URL\("\.\/[^)]*\)/;
 /** The literal of an earlier run: the compiler does not rewrite the module when only the program has changed. */
 const inlined = /\/\* (\.\/\S+) \*\/ "(?:[^"\\]|\\.)*"/g;

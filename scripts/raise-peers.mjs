@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { manifestOf, publishableFolders } from "./packages.mjs";
 
 const folders = publishableFolders();
-const versions = new Map(folders.map((folder) => [manifestOf(folder).name, manifestOf(folder).version]));
+const versions = new Map(folders.map(manifestOf).map(({ name, version }) => [name, version]));
 for (const folder of folders) {
   const file = join(folder, "package.json");
   const text = readFileSync(file, "utf8");

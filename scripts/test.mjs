@@ -1,6 +1,6 @@
 /**
  * `npm test`: the tests that need nothing but Node. `npm run test:all`: all tests, with everything that this machine has.
- * `npm test -- --filter=@fenced/core`, also with `--all`: the same of one package; filters are turbo's.
+ * `npm test -- --filter=@fenced/core`, also with `--all`: the same for one package; filters are turbo's.
  * `npm test -- --project=core file`: some tests, with everything that this machine has; arguments are vitest's.
  */
 import { outcomeOf, sumOf } from "./outcomes.mjs";

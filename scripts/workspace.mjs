@@ -43,7 +43,7 @@ export function compile(folder) {
 }
 
 /**
- * Removes what was built from sources that are gone: it would be published, and programs beside it are gone, too.
+ * Removes what was built from sources that no longer exist: it would be published, and the programs that it reads are missing, too.
  *
  * @param {string} folder
  */

@@ -11,7 +11,7 @@ const programs =
 
 /**
  * A folder with links to the programs of such a machine, to be its `PATH`: no Docker, Podman, bubblewrap, Python, bash, git, ssh,
- * openssl or Jupyter. It is reused, and nobody removes it.
+ * openssl or Jupyter. It is reused, and not removed here.
  *
  * @param {string} parent - Where to make it.
  * @param {string} path - The `PATH` of this machine.

@@ -1,6 +1,6 @@
 /**
  * Before each test: one that names no backend, or only Node and TypeScript, runs as on a machine with Node alone, wherever it runs.
- * So a test that needs a program without naming it with `needs` fails here and not at a newcomer's, and nothing has to run twice.
+ * So a test that needs a program without naming it with `needs` fails here and not on a newcomer's machine, and nothing has to run twice.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeEach, expect, inject, type RunnerTask } from "vitest";

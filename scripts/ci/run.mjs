@@ -32,9 +32,9 @@ else statics.push("installs");
 const ofPackages = ["test", "test:conformance"];
 /** Of the others, the longest first. */
 const others = ["test:node-24", "@fenced/examples#examples", "@fenced/executor-kubernetes#test", "@fenced/demo#demo"];
+others.push("node-alone");
 // They need shellcheck.
 others.push("programs", "lint:shell");
-others.push("node-alone");
 if (full) others.push("installs", "test:node-22", "check:new-executor");
 
 /** Packages whose tests mostly start and end something that takes long, so that a job of the workflow has one of them. */
