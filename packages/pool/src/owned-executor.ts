@@ -110,12 +110,11 @@ export class OwnedExecutor {
  * Records an executor that `create` has returned. Two users who get the same one read each other's files, and the first of
  * them to leave stops it.
  *
- * @param where - what uses it already: `the pool`.
  * @throws InvalidInputError if `create` has returned it before.
  */
-export function recordNew(executor: CodeExecutor, known: WeakSet<CodeExecutor>, where: string): void {
+export function recordNew(executor: CodeExecutor, known: WeakSet<CodeExecutor>): void {
   if (known.has(executor)) {
-    throw new InvalidInputError(`\`create\` returned an executor that is already in ${where}`, {
+    throw new InvalidInputError("`create` returned an executor that it has returned before", {
       remedy: "Create a new executor in each call.",
     });
   }

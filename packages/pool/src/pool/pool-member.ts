@@ -117,7 +117,7 @@ export class PoolMember {
   }
 
   #created(executor: CodeExecutor): void {
-    recordNew(executor, this.#host.known, "the pool");
+    recordNew(executor, this.#host.known);
     executor.onSessionLost?.(() => this.lost());
   }
 }

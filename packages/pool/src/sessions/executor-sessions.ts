@@ -234,7 +234,7 @@ export class ExecutorSessions implements AsyncDisposable {
 
   #begin(key: string): KeyedSession {
     const session = new KeyedSession(key, this.#options, {
-      onCreated: (executor) => recordNew(executor, this.#known, "use by a session"),
+      onCreated: (executor) => recordNew(executor, this.#known),
       onChange: () => this.#changed(),
       onLost: (reason, isOver) => {
         // An executor that goes on reports the loss in its next result itself.

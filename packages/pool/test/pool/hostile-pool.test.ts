@@ -77,7 +77,7 @@ describe("create", needs("bash"), () => {
     const executor = new LocalCommandLineCodeExecutor();
     const pool = localPool({ create: () => executor, max: 2 });
     await using lease = await pool.acquire();
-    await expect(pool.acquire()).rejects.toThrow("`create` returned an executor that is already in the pool");
+    await expect(pool.acquire()).rejects.toThrow("`create` returned an executor that it has returned before");
     expect((await lease.executor.executeCodeBlocks(sh("echo mine"))).output).toBe("mine\n");
     const wrong = localPool({ create: (() => ({})) as unknown as Create });
     await expect(wrong.acquire()).rejects.toThrow("must be a code executor");
