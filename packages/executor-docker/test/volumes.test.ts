@@ -53,6 +53,19 @@ describe("files in a volume", { ...needs("docker"), timeout: 300_000 }, () => {
     expect([stderr, await readdir(workDir)]).toEqual(["", ["small"]]);
   });
 
+  it("may be in another volume that is mounted in it", async () => {
+    await docker("rm", "--force", "--volumes", containerName);
+    await startContainer(pythonImage, "/workspace", ["--volume", "/workspace/data", "--tmpfs", "/workspace/memory"]);
+    await using executor = create();
+    for (const file of ["data/deep/a", "data/a", "memory/a"]) await executor.files.write(file, file);
+    await executor.files.write("data/a", "again");
+    expect(await printed(executor, "bash", "cat data/deep/a data/a memory/a; ls -A")).toBe(
+      "data/deep/aagainmemory/adata\nmemory",
+    );
+    await expect(executor.files.remove("data")).rejects.toThrow(/unmount it/);
+    expect(await names(executor)).toEqual(["data/a 5", "data/deep/a 11", "memory/a 8"]);
+  });
+
   it("may have names of any bytes, in both directions", async () => {
     await writeFile(Buffer.from(`${workDir}/of the host \xff`, "latin1"), "host");
     await using executor = create();

@@ -7,6 +7,8 @@ import shutil
 import stat
 import tempfile
 
+import _fenced_mounts as mounts
+
 home = workspace = None
 listings = {}
 # The device and inode numbers of each partial file: code may put another one in its place.
@@ -137,7 +139,8 @@ def replaceable(path):
 
 
 def move(part, target, written):
-    """Atomically replaces a file, and keeps the permissions of the old one. Fails if it is not the file that was written."""
+    """Replaces a file, in one step if possible, and keeps the permissions of the old one. Fails if it is not the file that was
+    written."""
     beside = os.path.join(os.path.dirname(target), ".fenced-" + os.path.basename(part))
     try:
         if os.path.exists(target):
@@ -151,9 +154,25 @@ def move(part, target, written):
             os.replace(beside, target)
         if identity(os.lstat(target)) != written:
             raise RuntimeError("something replaced the file while it was written")
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        write_into(target, beside if os.path.exists(beside) else part, written)
     finally:
         if os.path.exists(beside):
             os.unlink(beside)
+
+
+def write_into(target, part, written):
+    """Writes to a file that is mounted, so that no other can take its place."""
+    flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with open(part, "rb") as source, open(os.open(target, os.O_WRONLY | flags), "wb") as file:
+        if identity(os.fstat(source.fileno())) != written:
+            raise RuntimeError("something replaced the file while it was written")
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise NotAFile()
+        file.truncate()
+        shutil.copyfileobj(source, file)
 
 
 def copy_to(beside, part, written):
@@ -168,6 +187,8 @@ def copy_to(beside, part, written):
 
 def remove_file(path):
     target = inside(path, follow=False)
+    if mounts.below(target):
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     if os.path.isdir(target) and not os.path.islink(target):
         remove_tree(target)
     else:

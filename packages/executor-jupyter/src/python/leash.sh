@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # Waits until the kernel, which holds the other end of standard input, has ended. Then kills all processes that have the
-# kernel's mark ($1, NAME=value) in their environment, and deletes the kernel's directory ($2).
+# kernel's mark ($1, NAME=value) in their environment, and deletes the kernel's directory ($2) with the kit's `remove_trees`.
 trap '' HUP INT TERM
 while read -r _; do :; done
 for _ in 1 2 3 4 5; do
@@ -11,4 +11,4 @@ for _ in 1 2 3 4 5; do
     kill -KILL "${place%/environ}"
   done
 done
-rm -rf -- "$2"
+remove_trees "$2"

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
+import { removalFunctions } from "@fenced/executor-kit";
 import { sharedModules } from "@fenced/executor-kit/supervisor";
 import { field, textField, texts } from "../fields.ts";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
@@ -96,7 +97,7 @@ export class PythonHelper {
       create: settings.createWorkspace,
       env: settings.env,
       modules: settings.modules ?? null,
-      leash: leashProgram,
+      leash: `${removalFunctions}\n${leashProgram}`,
     });
     const report = await helper.#answered(untilAborted(beginning, signal), "begin", installDeadlineMs);
     helper.#answersAside = field(report, "aside") === true;

@@ -18,6 +18,7 @@ import _fenced_blocks as blocks
 import _fenced_calls as calls
 import _fenced_files as files
 import _fenced_loops as loops
+import _fenced_mounts as mounts
 import _fenced_processes as processes
 
 leash_pipe = None
@@ -158,6 +159,8 @@ def end(remove_workspace):
 
 
 def remove_quietly(directory):
+    if not mounts.detach(directory):
+        return
     try:
         files.remove_tree(directory)
     except OSError:

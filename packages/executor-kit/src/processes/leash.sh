@@ -2,8 +2,9 @@
 # Waits until its input ends, which means that the program that started it has ended, and then cleans up after that program.
 # Arguments: the mark of processes (a name and a value), a control group, a directory to remove if it is owned, the marker file in
 # it that says so, the number of prefixes, the prefixes, what to remove. It kills processes until it finds none, and only then
-# removes files, because nothing in the session changes them any more. The owned directory comes last and is entered first, so
-# that no link can lead elsewhere. A named pipe that somebody puts in place of the marker at that moment blocks only this shell.
+# removes files, with the functions of `removal.sh`, because nothing in the session changes them any more. The owned directory comes
+# last and is entered first, so that no link can lead elsewhere. A named pipe that somebody puts in place of the marker at that moment
+# blocks only this shell.
 trap '' HUP INT TERM
 while read -r _; do :; done
 mark=$1=$2 owner=$2 group=$3 owned=$4 marker=$5 prefixes=$6
@@ -18,14 +19,11 @@ for _ in 1 2 3 4 5 6 7 8 9; do
   done
 done
 while [ "$prefixes" -gt 0 ]; do
-  rm -rf -- "$1"*
+  remove_trees "$1"*
   shift
   prefixes=$((prefixes - 1))
 done
-[ $# -eq 0 ] || rm -rf -- "$@" || {
-  chmod -R u+rwx -- "$@"
-  rm -rf -- "$@"
-}
+remove_trees "$@"
 for round in 1 2 3 4 5 6 7 8 9; do
   [ -d "$group" ] || break
   find "$group" -depth -type d -exec rmdir -- {} \; 2>/dev/null
@@ -34,5 +32,6 @@ done
 [ -n "$owned" ] && cd -P -- "$owned" || exit
 [ -f "$marker" ] && [ ! -L "$marker" ] || exit
 [ "$(head -c 100 "$marker")" = "$owner" ] || exit
+detached "$owned" || exit
 rm -rf -- ./* ./.[!.]* ./..?*
 cd / && rmdir -- "$owned" && rmdir -- "${owned%/*}"

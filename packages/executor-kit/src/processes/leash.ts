@@ -5,6 +5,8 @@ import net from "node:net";
 import { functionsPackageMarker } from "../functions/function-modules.ts";
 import type { ControlGroup } from "./control-group.ts";
 
+/** Shell functions that remove trees, and never what code has mounted in them: `remove_trees FILE…`. */
+export const removalFunctions: string = readFileSync(new URL("./removal.sh", import.meta.url), "utf8");
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
 /** What a leash cleans up if this program ends without releasing it. */
@@ -42,7 +44,7 @@ export class Leash {
       ...removePrefixes,
       ...remove,
     ];
-    this.#shell = spawn("/bin/sh", ["-c", leashProgram, "fenced-leash", ...words], {
+    this.#shell = spawn("/bin/sh", ["-c", `${removalFunctions}\n${leashProgram}`, "fenced-leash", ...words], {
       cwd: "/",
       detached: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },

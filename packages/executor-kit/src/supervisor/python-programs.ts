@@ -5,6 +5,7 @@ import { wireModule } from "./wire/wire.ts";
 const channel: string = readFileSync(new URL("./wire/channel.py", import.meta.url), "utf8");
 const processTable: string = readFileSync(new URL("./blocks/process_table.py", import.meta.url), "utf8");
 const processes: string = readFileSync(new URL("./blocks/processes.py", import.meta.url), "utf8");
+const mounts: string = readFileSync(new URL("./files/mounts.py", import.meta.url), "utf8");
 const tunnels: string = readFileSync(new URL("./tunnels/tunnels.py", import.meta.url), "utf8");
 const blockProcess: string = readFileSync(new URL("./blocks/block_process.py", import.meta.url), "utf8");
 const blockSurroundings: string = readFileSync(
@@ -25,6 +26,7 @@ export const supervisorProgram: string = withModules({
   _fenced_feeds: readFileSync(new URL("./blocks/feeds.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
   _fenced_block_output: readFileSync(new URL("./blocks/block_output.py", import.meta.url), "utf8"),
+  _fenced_mounts: mounts,
   _fenced_user_site: readFileSync(new URL("./blocks/user_site.py", import.meta.url), "utf8"),
   _fenced_launch: readFileSync(new URL("./blocks/launch.py", import.meta.url), "utf8"),
   _fenced_blocks: readFileSync(new URL("./blocks/blocks.py", import.meta.url), "utf8"),
@@ -36,6 +38,12 @@ export const supervisorProgram: string = withModules({
 /** Loaded by the supervisor to keep a Python interpreter waiting, see `templateProgram`. */
 export const warmProgram: string = withModules({
   _fenced_warm: readFileSync(new URL("./warm/warm.py", import.meta.url), "utf8"),
+});
+
+/** Answers one request for workspace files. */
+export const filesProgram: string = withModules({
+  _fenced_mounts: mounts,
+  _fenced_files: readFileSync(new URL("./files/files.py", import.meta.url), "utf8"),
 });
 
 /** The waiting interpreter from which Python blocks are forked. */
@@ -79,10 +87,14 @@ export const interpreterProgram: string = withModules({
  *
  * - `_fenced_block_surroundings`: sets and restores a block's variables, and selects the function modules that it
  *   imports;
+ * - `_fenced_mounts`: finds and detaches what is mounted below a directory on Linux;
  * - `_fenced_process_table`: reads the process table on Linux.
  */
-export const sharedModules: Readonly<Record<"_fenced_block_surroundings" | "_fenced_process_table", string>> = {
+export const sharedModules: Readonly<
+  Record<"_fenced_block_surroundings" | "_fenced_mounts" | "_fenced_process_table", string>
+> = {
   _fenced_block_surroundings: blockSurroundings,
+  _fenced_mounts: mounts,
   _fenced_process_table: processTable,
 };
 
@@ -105,10 +117,16 @@ export function carrierText(program: string): string {
  * The source of a Python program that starts a supervisor and ends everything that is left once that has ended. It
  * needs Python 3.8 or later on Linux.
  *
- * @param program - may import `_fenced_processes`, which finds and kills processes.
+ * @param program - may import `_fenced_processes`, which finds and kills processes, and `_fenced_mounts`, which detaches
+ *   what is mounted below a directory.
  */
 export function keeperText(program: string): string {
-  return withModules({ _fenced_process_table: processTable, _fenced_processes: processes, _fenced_keeper: program });
+  return withModules({
+    _fenced_process_table: processTable,
+    _fenced_processes: processes,
+    _fenced_mounts: mounts,
+    _fenced_keeper: program,
+  });
 }
 
 /**

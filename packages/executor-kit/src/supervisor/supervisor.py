@@ -19,6 +19,7 @@ import _fenced_wire as wire
 import _fenced_feeds as feeds
 import _fenced_greeting as greeting
 import _fenced_keeper as keeper
+import _fenced_mounts as mounts
 import _fenced_processes as processes
 import _fenced_relay as relay
 import _fenced_shortcut as shortcut
@@ -154,7 +155,8 @@ def leave():
         blocks.end_all()
         end_waiting()
         user_site.remove()
-        shutil.rmtree(DIRECTORY, ignore_errors=True)
+        if mounts.detach(DIRECTORY):
+            shutil.rmtree(DIRECTORY, ignore_errors=True)
     os._exit(0)
 
 

@@ -4,10 +4,17 @@ import { type FileHandle, lstat, open, readlink, realpath, rename, rm, stat, unl
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InvalidInputError } from "@fenced/core";
-import { descend, openInside, type OpenRequest, type PinnedDirectory, type WorkspaceRoot } from "./pinned-directory.ts";
+import {
+  descend,
+  openInside,
+  openRegularFile,
+  type OpenRequest,
+  type PinnedDirectory,
+  type WorkspaceRoot,
+} from "./pinned-directory.ts";
 import { asWorkspaceError, errorCode, notAFile } from "./workspace-errors.ts";
 
-const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Operating systems, too, follow only about forty links in a path. */
 const mostLinks = 40;
@@ -92,10 +99,14 @@ export class FileReplacement implements AsyncDisposable {
    * @throws InvalidInputError if code has replaced it meanwhile.
    */
   async complete(): Promise<void> {
-    const target = this.#target.directory.entry(this.#target.name);
+    const { directory, name } = this.#target;
+    const part = this.#part.directory.entry(this.#part.name);
     try {
-      await rename(this.#part.directory.entry(this.#part.name), target);
-      await assertInPlace(this.#handle, target);
+      await moveInPlace(this.#handle, part, directory.entry(name)).catch(async (error: unknown) => {
+        if (errorCode(error) !== "EXDEV") await writeIfMounted(error, this.#handle, directory.entry(name));
+        else await copyInPlace(this.#handle, directory.entry(this.#part.name), directory.entry(name));
+        await unlink(part);
+      });
     } catch (error) {
       throw asWorkspaceError(error, this.#given);
     }
@@ -168,6 +179,45 @@ async function openPart(
   return { directory: beside, handle: await open(beside.entry(name), newFile, 0o666) };
 }
 
+async function moveInPlace(handle: FileHandle, from: string | Buffer, to: string | Buffer): Promise<void> {
+  await rename(from, to);
+  await assertInPlace(handle, to);
+}
+
+/**
+ * Copies a complete file to another mount.
+ *
+ * @param beside - a new file next to the target.
+ */
+async function copyInPlace(handle: FileHandle, beside: string | Buffer, target: string | Buffer): Promise<void> {
+  const { mode, uid, gid } = await handle.stat();
+  const copy = await open(beside, newFile, 0o666);
+  try {
+    await copyContent(handle, copy);
+    await copy.chown(uid, gid).catch(() => {});
+    await copy.chmod(mode & 0o777);
+    await moveInPlace(copy, beside, target);
+  } catch (error) {
+    await unlink(beside).catch(() => {});
+    await writeIfMounted(error, handle, target);
+  } finally {
+    await copy.close();
+  }
+}
+
+/** Overwrites a file if it could not be replaced because it is mounted itself. @throws `error` otherwise. */
+async function writeIfMounted(error: unknown, handle: FileHandle, target: string | Buffer): Promise<void> {
+  if (errorCode(error) !== "EBUSY") throw error;
+  await using file = await openRegularFile(target, constants.O_WRONLY, String(target));
+  await file.truncate();
+  await copyContent(handle, file);
+}
+
+async function copyContent(from: FileHandle, to: FileHandle): Promise<void> {
+  const content: AsyncIterable<Uint8Array> = from.createReadStream({ autoClose: false, start: 0 });
+  for await (const chunk of content) await to.writeFile(chunk);
+}
+
 /**
  * Writes a file of this host, in the same way. Writes through a link, and into what cannot be replaced: a pipe, or a file
  * in a directory that this process must not write to.
@@ -185,8 +235,10 @@ export async function replaceLocalFile(file: string, content: AsyncIterable<Uint
   try {
     await likeBefore(handle, before);
     for await (const chunk of content) await handle.writeFile(chunk);
-    await rename(part, target);
-    await assertInPlace(handle, target);
+    await moveInPlace(handle, part, target).catch(async (error: unknown) => {
+      await writeIfMounted(error, handle, target);
+      await rm(part);
+    });
     await handle.close();
   } catch (error) {
     await handle.close().catch(() => {});

@@ -79,6 +79,11 @@ export class PinnedDirectory implements AsyncDisposable {
     return `${dev}:${ino}`;
   }
 
+  /** Where it is now, without symbolic links; see `pathOfBytes`. */
+  async currentPath(): Promise<string> {
+    return pathOfLatin1(await realpath(this.#handle ? `/proc/self/fd/${this.#handle.fd}` : this.#path, "latin1"));
+  }
+
   async stat(): Promise<Stats> {
     return this.#handle ? this.#handle.stat() : lstat(this.#path);
   }

@@ -11,6 +11,7 @@ export function refusalRemedy(code: string | undefined): string {
   if (code === "ENOSPC" || code === "EDQUOT") {
     return "The disk, or your share of it, is full: make room, for example with `files.remove()`.";
   }
+  if (code === "EBUSY") return "Something is mounted there or below: unmount it first.";
   if (code === "ENOENT" || code === "ENOTDIR") return "The directory no longer exists: call stop() and start().";
   return "Check that the directory can be written to, and that the disk is not full.";
 }

@@ -1,6 +1,7 @@
 import { rmdir, unlink } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
+import { detachMounts, mountsBelow } from "./mounts.ts";
 import { isNoDirectory, PinnedDirectory } from "./pinned-directory.ts";
 import { errorCode } from "./workspace-errors.ts";
 
@@ -127,11 +128,13 @@ const mostNames = 100_000;
  * Removes an entry of a directory and everything in it, at any depth. Never leaves the directory, whatever links code
  * puts there meanwhile, and opens no files, so that named pipes cannot block it.
  *
- * @throws the system's error, such as `ENOENT`.
+ * @throws the system's error, such as `ENOENT`; `EBUSY` if something is mounted there or below: nothing is removed then.
  * @throws BackendUnavailableError if code adds to it faster than it is removed.
  */
 export async function removeEntry(directory: PinnedDirectory, name: string): Promise<void> {
   const deadline = performance.now() + removalMs;
+  const [mounted] = await mountsBelow(directory, name);
+  if (mounted !== undefined) throw Object.assign(new Error(`${mounted} is mounted`), { code: "EBUSY" });
   if ((await removeFile(directory, name)) === "gone") throw Object.assign(new Error(`no ${name}`), { code: "ENOENT" });
   for (let round = 0; round < mostRounds; round += 1) {
     const child = await openToRemove(directory, name);
@@ -151,13 +154,14 @@ export async function removeEntry(directory: PinnedDirectory, name: string): Pro
 }
 
 /**
- * Removes a file or a directory of this host, if it exists; see `removeEntry`.
+ * Removes a file or a directory of this host, if it exists; see `removeEntry`. Unmounts what is mounted there or below.
  *
  * @param place - an absolute path; code must not be able to change anything else in its parent directory.
  */
 export async function removeTree(place: string): Promise<void> {
   try {
     await using directory = await PinnedDirectory.open(path.dirname(place));
+    await detachMounts(directory, path.basename(place));
     await removeEntry(directory, path.basename(place));
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;

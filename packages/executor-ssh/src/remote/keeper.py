@@ -14,6 +14,7 @@ import select
 import sys
 import time
 
+import _fenced_mounts as mounts
 import _fenced_processes as processes
 import _socket
 
@@ -154,6 +155,13 @@ def remove(directory, work):
     except OSError:
         pass
     os.chdir("/")
+    remove_tree(directory)
+
+
+def remove_tree(directory):
+    """Leaves a directory in which something stays mounted."""
+    if not mounts.detach(directory):
+        return
     for command in (["rm", "-rf"], ["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
         if not os.path.lexists(directory):
             return
@@ -177,7 +185,7 @@ def remove_functions(work):
     place = os.open(MODULE, FOLDER)
     marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
     if os.read(marker, 200) == os.fsencode(OWNER):
-        silently(["rm", "-rf", "--", MODULE])
+        remove_tree(os.path.join(os.getcwd(), MODULE))
         os.rmdir("node_modules", dir_fd=work)
 
 

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { BackendUnavailableError, sanitizeTerminalText } from "@fenced/core";
 import { isLiveInput } from "../../processes/program-input.ts";
@@ -6,9 +5,8 @@ import { Room } from "../../run/room.ts";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
 import { asWorkspaceError } from "../../workspace/workspace-errors.ts";
 import type { ProgramEnd } from "../blocks/supervised-program.ts";
+import { filesProgram } from "../python-programs.ts";
 import type { Supervisor } from "../supervisor.ts";
-
-const filesProgram: string = readFileSync(new URL("./files.py", import.meta.url), "utf8");
 
 /** Milliseconds that a request may take without moving any data; code can stop the program that answers. */
 const quietMs = 30_000;

@@ -11,6 +11,8 @@ import os
 import stat
 import sys
 
+import _fenced_mounts as mounts
+
 PIECE = 262144
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # In place of a piece's length.
@@ -151,7 +153,7 @@ def put():
     global finished
     top = open_root()
     for target in iter(receive, b""):
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=top)
+        file = make(path, top)
         try:
             for piece in iter(receive, b""):
                 write(file, piece)
@@ -161,6 +163,10 @@ def put():
             raise
         os.close(file)
         finished += 1
+
+
+def make(name, folder):
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
 
 
 def drop(name, folder):
@@ -180,11 +186,54 @@ def replace(file, target, top):
         os.fchmod(file, stat.S_IMODE(before.st_mode))
     except FileNotFoundError:
         pass
-    os.rename(path, parts[-1], src_dir_fd=top, dst_dir_fd=folder)
-    # Code may have put something else in place of the partial file.
-    if not os.path.samestat(os.fstat(file), look(parts[-1], folder)):
-        fail(errno.ESTALE)
+    try:
+        move(file, parts[-1], top, folder)
+    except OSError as error:
+        # Something is mounted: a directory above the file, or the file itself, whose place no other can take.
+        if error.errno == errno.EXDEV:
+            copy_beside(file, parts[-1], folder)
+        elif error.errno == errno.EBUSY:
+            copy_into(file, parts[-1], folder)
+        else:
+            raise
+        os.unlink(path, dir_fd=top)
     os.close(folder)
+
+
+def move(file, name, folder, target):
+    os.rename(path, name, src_dir_fd=folder, dst_dir_fd=target)
+    # Code may have put something else in place of the partial file.
+    if not os.path.samestat(os.fstat(file), look(name, target)):
+        fail(errno.ESTALE)
+
+
+def copy_beside(file, name, folder):
+    beside = make(path, folder)
+    try:
+        copy(file, beside)
+        os.fchmod(beside, stat.S_IMODE(os.fstat(file).st_mode))
+        move(beside, name, folder, folder)
+    except OSError as error:
+        drop(path, folder)
+        if error.errno != errno.EBUSY:
+            raise
+        copy_into(file, name, folder)
+    finally:
+        os.close(beside)
+
+
+def copy_into(file, name, folder):
+    target = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    kind_of(os.fstat(target))
+    os.ftruncate(target, 0)
+    copy(file, target)
+    os.close(target)
+
+
+def copy(source, target):
+    os.lseek(source, 0, os.SEEK_SET)
+    for piece in iter(lambda: os.read(source, PIECE), b""):
+        write(target, piece)
 
 
 def entries(folder):
@@ -231,6 +280,8 @@ def remove():
     if above != real and not above.startswith(real + b"/"):
         fail(errno.ELOOP)
     folder = descend([part for part in above[len(real) :].split(b"/") if part])
+    if mounts.below(os.path.join(above, parts[-1])):
+        fail(errno.EBUSY)
     if not stat.S_ISDIR(look(parts[-1], folder).st_mode):
         os.unlink(parts[-1], dir_fd=folder)
         return
