@@ -130,6 +130,9 @@ export {
   packageIndexes,
 } from "./network/network-policy.ts";
 
+export type { RunEvent, RunEventsOptions, RunGap, SubmitOptions, SubmittedRun } from "./runs/submitted-run.ts";
+export { SubmittedRuns, type SubmittedRunsSettings } from "./runs/submitted-runs.ts";
+
 export { sanitizeTerminalText } from "./text/sanitize-terminal-text.ts";
 export { terminalLines } from "./text/terminal-lines.ts";
 export { showHidden } from "./text/show-hidden.ts";

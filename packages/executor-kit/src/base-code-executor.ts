@@ -1,17 +1,20 @@
 import { randomUUID } from "node:crypto";
-import type {
-  CodeBlock,
-  CodeExecutor,
-  CodeResult,
-  ComponentModel,
-  ExecuteOptions,
-  ExecutionEvent,
-  ExecutorCapabilities,
-  ExecutorProcesses,
-  FunctionPromptOptions,
-  FunctionWithRequirements,
-  StartOptions,
-  WorkspaceFiles,
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  type CodeResult,
+  type ComponentModel,
+  type ExecuteOptions,
+  type ExecutionEvent,
+  type ExecutorCapabilities,
+  type ExecutorProcesses,
+  type FunctionPromptOptions,
+  type FunctionWithRequirements,
+  type StartOptions,
+  type SubmitOptions,
+  type SubmittedRun,
+  SubmittedRuns,
+  type WorkspaceFiles,
 } from "@fenced/core";
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
@@ -21,9 +24,9 @@ import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.t
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
-import { ExecutionStream, type RunEvents } from "./run/execution-stream.ts";
+import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
-import { validateRun } from "./run/prepare-block.ts";
+import { assertStdin, validateRun } from "./run/prepare-block.ts";
 import type { BlockPlace } from "./run/run-block.ts";
 import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
@@ -72,6 +75,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   readonly #lossListeners = new Set<(reason: string) => unknown>();
   /** The host functions of calls whose blocks are running. */
   readonly #inUse = new Set<HostChoice>();
+  readonly #submitted = new SubmittedRuns({
+    stream: (blocks, options) => this.streamCodeBlocks(blocks, options),
+    sizeOf,
+  });
   /** The session was lost since the last result. */
   #lost = false;
 
@@ -243,6 +250,20 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       this.#telemetry.watchRun(blocks, events, () => this.#run(blocks, options, events)),
     );
     return new ExecutionStream(run);
+  }
+
+  async submit(blocks: readonly CodeBlock[], options: SubmitOptions = {}): Promise<SubmittedRun> {
+    assertStdin(options, this.capabilities.stdin);
+    this.#life.signal.throwIfAborted();
+    return this.#submitted.submit(blocks, options);
+  }
+
+  run(id: string): SubmittedRun {
+    return this.#submitted.run(id);
+  }
+
+  runs(): SubmittedRun[] {
+    return this.#submitted.runs();
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {

@@ -23,6 +23,7 @@ import { options } from "./cases/options.ts";
 import { output } from "./cases/output.ts";
 import { processes } from "./cases/processes.ts";
 import { pythonFunctions } from "./cases/python-functions.ts";
+import { runs } from "./cases/runs.ts";
 import { stalledStream } from "./cases/stalled-stream.ts";
 import { startedPrograms } from "./cases/started-programs.ts";
 import { state } from "./cases/state.ts";
@@ -45,6 +46,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   environment,
   stream,
   stalledStream,
+  runs,
   timeout,
   abort,
   processes,

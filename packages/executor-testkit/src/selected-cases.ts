@@ -48,6 +48,11 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "ends the program if the consumer leaves at the first event",
   ],
   "stream that nobody reads": ["ends when it is aborted", "does not keep restart() from ending"],
+  runs: [
+    "go on without a reader, and replay their events from any position",
+    "are the same under the same id, and never executed twice",
+    "are refused if there is nothing to run, or an option is wrong",
+  ],
   timeout: [
     "totalTimeoutMs ends the call and keeps the results so far",
     "totalTimeoutMs covers all blocks of a call, and a call can override it",
@@ -164,6 +169,7 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   environment: ["sets the executor's variables and the call's, which override the executor's"],
   stream: ["delivers output while the program runs"],
   "stream that nobody reads": ["pauses the program and buffers little of its output"],
+  runs: ["end with everything that they started when they are cancelled"],
   timeout: ["ends a process that the block started (new-session)"],
   abort: ["during executeCodeBlocks: rejects with the reason once every process is dead"],
   "background processes": ["a process that a block leaves running lives until restart() (new-session)"],

@@ -7,6 +7,8 @@ import type {
   ExecutionEvent,
   ExecutorCapabilities,
   FunctionPromptOptions,
+  SubmitOptions,
+  SubmittedRun,
   WorkspaceFiles,
 } from "@fenced/core";
 
@@ -44,6 +46,18 @@ export class WrongExecutor implements CodeExecutor {
 
   streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent> {
     return this.good.streamCodeBlocks(blocks, options);
+  }
+
+  submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun> {
+    return this.good.submit(blocks, options);
+  }
+
+  run(id: string): SubmittedRun {
+    return this.good.run(id);
+  }
+
+  runs(): SubmittedRun[] {
+    return this.good.runs();
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {

@@ -14,6 +14,9 @@ import {
   type ProcessOptions,
   type RunningProcess,
   type StartOptions,
+  type SubmitOptions,
+  type SubmittedRun,
+  type SubmittedRuns,
   type WorkspaceFiles,
   type WritableProcess,
 } from "@fenced/core";
@@ -22,6 +25,8 @@ import {
 export interface ForwardingTarget {
   run(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult>;
   runStream(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
+  /** The submitted runs, which must go through `runStream`. */
+  runs(): SubmittedRuns;
   files(): WorkspaceFiles;
   end(): Promise<void>;
   /** Calls `action` with the underlying executor, started. */
@@ -82,6 +87,18 @@ export class ForwardingExecutor implements CodeExecutor {
 
   streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent> {
     return this.#target.runStream(blocks, options);
+  }
+
+  async submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun> {
+    return this.#target.runs().submit(blocks, options);
+  }
+
+  run(id: string): SubmittedRun {
+    return this.#target.runs().run(id);
+  }
+
+  runs(): SubmittedRun[] {
+    return this.#target.runs().runs();
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {

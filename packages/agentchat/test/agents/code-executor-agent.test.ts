@@ -29,21 +29,21 @@ describe("CodeExecutorAgent without a model", () => {
     expect(chatMessage).toMatchObject({ type: "TextMessage", source: "runner", content: "one\ntwo\n" });
     expect(chatMessage.metadata).toEqual({ exitCode: "0" });
     expect(innerMessages).toEqual([]);
-    expect(codeExecutor.runs[0]?.map(({ code }) => code.trim())).toEqual(["print('one')", "print('two')"]);
+    expect(codeExecutor.given[0]?.map(({ code }) => code.trim())).toEqual(["print('one')", "print('two')"]);
   });
 
   it("runs only blocks in languages that the started executor supports", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
     await agent.onMessages([say("```json\n{}\n```\n```Py\na\n```\n```shell\nb\n```\n```\nc\n```\n```ruby\nd\n```")]);
-    expect(codeExecutor.runs[0]?.map(({ language }) => language)).toEqual(["Py", "shell"]);
+    expect(codeExecutor.given[0]?.map(({ language }) => language)).toEqual(["Py", "shell"]);
   });
 
   it("runs only supportedLanguages, by any of their names", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, supportedLanguages: ["Python3", "cobol"] });
     await agent.onMessages([say("```sh\na\n```\n```py\nb\n```")]);
-    expect(codeExecutor.runs[0]).toHaveLength(1);
+    expect(codeExecutor.given[0]).toHaveLength(1);
     const { chatMessage } = await agent.onMessages([say("```sh\na\n```")]);
     expect(chatMessage.content).toContain("Blocks in sh are not run here.");
     expect(chatMessage.content).toContain("Languages that run here: python.");
@@ -55,16 +55,16 @@ describe("CodeExecutorAgent without a model", () => {
     const { chatMessage } = await agent.onMessages([say("hello")]);
     expect(chatMessage.type).toBe("TextMessage");
     expect(chatMessage.content).toContain("There is no code block to run.");
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
     await new CodeExecutorAgent({ name: "other", codeExecutor }).onMessages([say(messageToText(chatMessage))]);
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("runs only code from its sources", async () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, sources: ["coder"] });
     await agent.onMessages([say(python("evil()"), "web"), say(python("good()"))]);
-    expect(codeExecutor.runs.flat().map(({ code }) => code.trim())).toEqual(["good()"]);
+    expect(codeExecutor.given.flat().map(({ code }) => code.trim())).toEqual(["good()"]);
   });
 
   it("answers with images and their paths", async () => {
@@ -109,7 +109,7 @@ describe("CodeExecutorAgent without a model", () => {
     };
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor });
     await expect(agent.onMessages([say(python("a"))], { signal: controller.signal })).rejects.toBe("stop");
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("rethrows the error of a broken backend", async () => {
@@ -127,7 +127,7 @@ describe("CodeExecutorAgent's approvalFunc", () => {
       name: "runner",
       codeExecutor,
       approvalFunc: (request) => {
-        expect(codeExecutor.runs).toEqual([]);
+        expect(codeExecutor.given).toEqual([]);
         seen.push(request);
         return { approved: true, reason: "fine" };
       },
@@ -136,7 +136,7 @@ describe("CodeExecutorAgent's approvalFunc", () => {
     expect(seen[0]?.code).toBe("```python\na()\n```\n\n````sh\necho '```'\n````");
     expect(seen[0]?.blocks).toHaveLength(2);
     expect(seen[0]?.context).toMatchObject([{ role: "user", source: "coder" }]);
-    expect(codeExecutor.runs).toHaveLength(1);
+    expect(codeExecutor.given).toHaveLength(1);
   });
 
   it("sees control and invisible characters escaped, and the exact source in the blocks", async () => {
@@ -150,7 +150,7 @@ describe("CodeExecutorAgent's approvalFunc", () => {
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, approvalFunc });
     await agent.onMessages([say(python(hidden.replace("\r", "")))]);
     expect(seen?.code).toContain("x = 1 # \\u{1b}[8mimport os\\u{1b}[0m\\u{202e}rm()\\u{9b}2K\\u{2028}\\u{e0041}");
-    expect(seen?.blocks).toEqual(codeExecutor.runs[0]);
+    expect(seen?.blocks).toEqual(codeExecutor.given[0]);
     expect(seen?.blocks[0]?.code).toBe(hidden.replace("\r", ""));
   });
 
@@ -174,7 +174,7 @@ describe("CodeExecutorAgent's approvalFunc", () => {
     const agent = new CodeExecutorAgent({ name: "runner", codeExecutor, approvalFunc });
     const { chatMessage } = await agent.onMessages([say(python("rm()"))]);
     expect(chatMessage.content).toBe("The code was not run, because it was not approved. Reason: it deletes files");
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("keeps the code from running if it throws or is aborted", async () => {
@@ -197,7 +197,7 @@ describe("CodeExecutorAgent's approvalFunc", () => {
         }),
     });
     await expect(waiting.onMessages([say(python("a"))], { signal: controller.signal })).rejects.toBe("stop");
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("keeps the agent from being dumped", () => {

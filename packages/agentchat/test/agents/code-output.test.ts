@@ -83,7 +83,7 @@ describe("a code block that cannot run", () => {
     const codeExecutor = new ScriptedExecutor();
     const agent = new CodeExecutorAgent({ name: "a", codeExecutor });
     await agent.onMessages(say("```python\nprint(1)```"));
-    expect(codeExecutor.runs).toEqual([[{ language: "python", code: "print(1)" }]]);
+    expect(codeExecutor.given).toEqual([[{ language: "python", code: "print(1)" }]]);
   });
 
   it("is reported to the model that wrote it, which can retry", async () => {
@@ -94,7 +94,7 @@ describe("a code block that cannot run", () => {
     expect(chatMessage.content).toBe("Done.");
     expect(types(innerMessages)).toEqual(["ThoughtEvent", "CodeGenerationEvent", "CodeExecutionEvent"]);
     expect(JSON.stringify(modelClient.requests[1]?.messages.at(-1))).toContain("never closed");
-    expect(codeExecutor.runs).toHaveLength(1);
+    expect(codeExecutor.given).toHaveLength(1);
   });
 
   it.each(["```ruby\nputs 1\n```", "```python\ncut"])(

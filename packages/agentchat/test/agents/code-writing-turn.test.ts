@@ -86,7 +86,7 @@ describe("CodeExecutorAgent with a model", () => {
     const { chatMessage, innerMessages } = await agent.onMessages(task);
     expect(chatMessage).toMatchObject({ type: "TextMessage", content: "It is ```json\n{}\n``` seven." });
     expect(innerMessages).toEqual([]);
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("does not ask about a retry if none is allowed", async () => {
@@ -108,7 +108,7 @@ describe("CodeExecutorAgent with a model", () => {
     expect(innerMessages.flatMap((event) => ("retryAttempt" in event ? [event.retryAttempt] : []))).toEqual([
       0, 0, 1, 1, 2, 2,
     ]);
-    expect(codeExecutor.runs).toHaveLength(3);
+    expect(codeExecutor.given).toHaveLength(3);
     expect(modelClient.requests[1]?.options.jsonSchema).toMatchObject({ required: ["reason", "retry"] });
     const last = modelClient.requests.at(-1)?.messages ?? [];
     expect(last.filter(({ content }) => content === "How many?")).toHaveLength(1);
@@ -153,14 +153,14 @@ describe("CodeExecutorAgent with a model", () => {
     const answers = [python("a"), `{"reason": "a typo", "retry": ${answer}}`, python("b"), "Done."];
     const { agent, codeExecutor } = writer(answers, [failure], { maxRetriesOnError: 1 });
     await agent.onMessages([textMessage({ source: "user", content: "x" })]);
-    expect(codeExecutor.runs).toHaveLength(2);
+    expect(codeExecutor.given).toHaveLength(2);
   });
 
   it("stops retrying when the limit is reached", async () => {
     const answers = [python("a"), retry(true), python("b"), "Gave up."];
     const { agent, codeExecutor } = writer(answers, [failure, failure], { maxRetriesOnError: 1 });
     expect((await agent.onMessages(task)).chatMessage.content).toBe("Gave up.");
-    expect(codeExecutor.runs).toHaveLength(2);
+    expect(codeExecutor.given).toHaveLength(2);
   });
 
   it("stops retrying when the model decides not to", async () => {
@@ -170,7 +170,7 @@ describe("CodeExecutorAgent with a model", () => {
     const { chatMessage, innerMessages } = await agent.onMessages(task);
     expect(chatMessage.content).toBe("No data.");
     expect(innerMessages.at(-1)).toMatchObject({ type: "ThoughtEvent", content: "no data" });
-    expect(codeExecutor.runs).toHaveLength(1);
+    expect(codeExecutor.given).toHaveLength(1);
   });
 
   it("reads the decision from plain text if the model has no structured output", async () => {
@@ -180,14 +180,14 @@ describe("CodeExecutorAgent with a model", () => {
       model: { structuredOutput: false },
     });
     await agent.onMessages(task);
-    expect(codeExecutor.runs).toHaveLength(2);
+    expect(codeExecutor.given).toHaveLength(2);
     expect(modelClient.requests[1]?.options.jsonSchema).toBeUndefined();
   });
 
   it("does not retry if it cannot parse the decision", async () => {
     const { agent, codeExecutor } = writer([python("a"), "dunno", "Failed."], [failure], { maxRetriesOnError: 1 });
     expect((await agent.onMessages(task)).chatMessage.content).toBe("Failed.");
-    expect(codeExecutor.runs).toHaveLength(1);
+    expect(codeExecutor.given).toHaveLength(1);
   });
 
   it("does not retry if the client could not parse the decision", async () => {
@@ -210,7 +210,7 @@ describe("CodeExecutorAgent with a model", () => {
       approvalFunc: () => verdicts.shift() ?? { approved: false, reason: "" },
     });
     const { innerMessages } = await agent.onMessages(task);
-    expect(codeExecutor.runs).toHaveLength(1);
+    expect(codeExecutor.given).toHaveLength(1);
     expect(innerMessages[1]).toMatchObject({ type: "CodeExecutionEvent", result: { exitCode: 1 } });
     expect(modelClient.requests[1]?.messages.at(-2)?.content).toBe(
       "The code was not run, because it was not approved. Reason: no network",

@@ -53,7 +53,7 @@ describe("pending approvals", () => {
     const event = items.find((item): item is AgentMessage => "type" in item && item.type === "CodeExecutionEvent");
     expect(event?.metadata).toEqual({ approved: "false" });
     expect(answerOf(items)).toMatchObject({ metadata: { approved: "false", exitCode: "1" } });
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
     expect(JSON.stringify(modelClient.requests)).toContain("Not on a Sunday.");
   });
 
@@ -80,7 +80,7 @@ describe("pending approvals", () => {
       metadata: { approved: "false" },
       content: expect.stringContaining("Nobody answered within 20 ms."),
     });
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("are dropped when the run is aborted or its consumer leaves", async () => {
@@ -97,7 +97,7 @@ describe("pending approvals", () => {
       if ("type" in item && item.type === "CodeApprovalRequestEvent") break;
     }
     await vi.waitFor(() => expect(pendingApprovals.pending).toEqual([]));
-    expect(codeExecutor.runs).toEqual([]);
+    expect(codeExecutor.given).toEqual([]);
   });
 
   it("cannot be combined with approvalFunc, nor dumped", () => {

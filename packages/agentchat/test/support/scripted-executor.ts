@@ -1,13 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type {
-  CodeBlock,
-  CodeExecutor,
-  CodeResult,
-  ComponentModel,
-  ExecuteOptions,
-  ExecutionEvent,
-  ExecutorCapabilities,
-  WorkspaceFiles,
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  type CodeResult,
+  type ComponentModel,
+  type ExecuteOptions,
+  type ExecutionEvent,
+  type ExecutorCapabilities,
+  type SubmitOptions,
+  type SubmittedRun,
+  SubmittedRuns,
+  type WorkspaceFiles,
 } from "@fenced/core";
 
 export function codeResult(fields: Partial<CodeResult> = {}): CodeResult {
@@ -32,13 +35,14 @@ type Step = CodeResult | Error | "hang";
 
 /** An executor that answers from a list and records what it was given. `"hang"` runs until it is aborted. */
 export class ScriptedExecutor implements CodeExecutor {
-  readonly runs: (readonly CodeBlock[])[] = [];
+  readonly given: (readonly CodeBlock[])[] = [];
   started = 0;
   stopped = 0;
   running = 0;
   /** What each run prints before its result, to stdout and stderr in turn. */
   live: readonly string[] = [];
   onRun: (() => void) | undefined;
+  readonly #submitted = new SubmittedRuns({ stream: (...call) => this.streamCodeBlocks(...call) });
   readonly #steps: Step[];
   readonly #languages: readonly string[];
 
@@ -81,7 +85,7 @@ export class ScriptedExecutor implements CodeExecutor {
 
   async executeCodeBlocks(blocks: readonly CodeBlock[], { signal }: ExecuteOptions = {}): Promise<CodeResult> {
     signal?.throwIfAborted();
-    this.runs.push(blocks);
+    this.given.push(blocks);
     const step = this.#steps.shift() ?? codeResult({ output: "ok\n" });
     if (step instanceof Error) throw step;
     if (step !== "hang") return step;
@@ -101,6 +105,18 @@ export class ScriptedExecutor implements CodeExecutor {
       yield { type: index % 2 === 0 ? "stdout" : "stderr", index: 0, text };
     }
     yield { type: "result", result: await this.executeCodeBlocks(blocks, options) };
+  }
+
+  async submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun> {
+    return this.#submitted.submit(blocks, options);
+  }
+
+  run(id: string): SubmittedRun {
+    return this.#submitted.run(id);
+  }
+
+  runs(): SubmittedRun[] {
+    return this.#submitted.runs();
   }
 
   formatFunctionsForPrompt(): string {

@@ -44,7 +44,7 @@ describe("RoundRobinGroupChat, aborted", () => {
     await expect(team.run({ task: python("while True: pass"), signal: controller.signal })).rejects.toBe("stop");
     expect(executor.running).toBe(0);
     expect(texts((await team.run()).messages)).toEqual(["ok\n"]);
-    expect(executor.runs).toHaveLength(2);
+    expect(executor.given).toHaveLength(2);
   });
 
   it("stops between turns", async () => {

@@ -97,12 +97,12 @@ describe("a run that waits for a person", () => {
     const first = make();
     const { waitingFor: waiting } = await first.run({ task: python("print(7)") });
     expect(waiting).toEqual([{ source: "runner", reason: 'The code of "runner" is waiting for approval.' }]);
-    expect(executor.runs).toEqual([]);
+    expect(executor.given).toEqual([]);
     decisions.push({ approved: true, reason: "" });
     const second = make();
     await second.loadState(throughJson(await first.saveState()));
     expect(texts((await second.run()).messages)).toEqual(["ok\n"]);
-    expect(executor.runs).toHaveLength(1);
+    expect(executor.given).toHaveLength(1);
   });
 
   it("waits for an approval of code that an agent wrote, and resumes with that code from a saved state", async () => {
@@ -129,7 +129,7 @@ describe("a run that waits for a person", () => {
     const second = make(false);
     await second.loadState(throughJson(await first.saveState()));
     expect(await second.run()).toMatchObject({ waitingFor: waiting });
-    expect([modelClient.requests.length, executor.runs]).toEqual([1, []]);
+    expect([modelClient.requests.length, executor.given]).toEqual([1, []]);
 
     const third = make(true);
     await third.loadState(throughJson(await second.saveState()));
@@ -137,7 +137,7 @@ describe("a run that waits for a person", () => {
     expect(nobody).toBeUndefined();
     expect(seen).toEqual(["print(x)", "print(x)", "print(x)", "print(7)"]);
     expect(texts(messages).at(-1)).toBe("There are seven.");
-    expect(executor.runs).toHaveLength(2);
+    expect(executor.given).toHaveLength(2);
     // Each message of the turn is there once: the task and its echo.
     const told = modelClient.requests[1]?.messages.filter(({ content }) => content === "How many?");
     expect(told).toHaveLength(2);

@@ -1,5 +1,6 @@
 import type { ComponentModel } from "../components/component-model.ts";
 import type { HostFunction } from "../functions/host/host-function.ts";
+import type { SubmitOptions, SubmittedRun } from "../runs/submitted-run.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { CodeResult } from "./code-result.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
@@ -97,6 +98,35 @@ export interface CodeExecutor extends AsyncDisposable {
    * iterate a stream only once.
    */
   streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
+
+  /**
+   * Begins a run that goes on without anybody who waits for it: a closed browser, an aborted request or a retry loses
+   * nothing. Submitting the same blocks under the same id again returns the same run, which is never executed twice,
+   * unless it failed before its first block began. The program does not wait for readers. The executor keeps the first
+   * and last events of each run, up to 1 MiB, and the last 100 runs that have ended, up to 256 MiB; of 10,000 older ones
+   * it knows the ids. A `stop()` ends runs, but what is kept stays.
+   *
+   * @returns the run, which need not have begun.
+   * @throws InvalidInputError if there are no blocks, an option is unknown or wrong, or the id was used for other blocks
+   * or for a run that is no longer kept.
+   * @throws ExecutorStoppedError if the executor was stopped.
+   *
+   * @example
+   * const run = await executor.submit(blocks, { id: "order-42" });
+   * for await (const { seq, event } of run.events({ after: lastSeen })) show(seq, event);
+   * const result = await run.result();
+   */
+  submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun>;
+
+  /**
+   * Returns a submitted run.
+   *
+   * @throws InvalidInputError if there is none with this id, or it is no longer kept.
+   */
+  run(id: string): SubmittedRun;
+
+  /** Returns the submitted runs that are kept, in order of their submission. */
+  runs(): SubmittedRun[];
 
   /**
    * Calls `listener` with a reason as soon as the session's state from earlier calls is lost, also while nothing runs:

@@ -7,9 +7,16 @@ import {
   signalOption,
   timeLimitOption,
 } from "../options/check-options.ts";
+import type { RunEvent, SubmittedRun } from "../runs/submitted-run.ts";
 import { endOfStream } from "./end-of-stream.ts";
 import { errorToJson } from "./json-error.ts";
 import { toJson } from "./to-json.ts";
+
+/** What `eventStreamResponse` needs of a request; a standard `Request` has it. */
+export interface EventStreamRequest {
+  readonly headers: { get(name: string): string | null };
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** Options of `eventStreamResponse`; all are optional. */
 export interface EventStreamOptions {
@@ -19,8 +26,13 @@ export interface EventStreamOptions {
    */
   readonly heartbeatMs?: number | undefined;
   /**
-   * The request's signal; when it is aborted, the stream ends, and with it what is running. Default: only the end of
-   * the response ends it.
+   * The request that is answered: its signal is used unless there is a `signal`, and for a submitted run its
+   * `Last-Event-ID` says where a client that connects again goes on. Default: none.
+   */
+  readonly request?: EventStreamRequest | undefined;
+  /**
+   * The request's signal; when it is aborted, the stream ends, and with it what is running, unless it is a submitted
+   * run. Default: only the end of the response ends it.
    */
   readonly signal?: AbortSignal | undefined;
   /** Headers to send besides those of server-sent events. Default: none. */
@@ -31,6 +43,7 @@ export interface EventStreamOptions {
 
 const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({
   heartbeatMs: timeLimitOption.exactOptional(),
+  request: z.custom<EventStreamRequest>(isRequest, "must be the Request that is answered").exactOptional(),
   signal: signalOption.exactOptional(),
   headers: z.record(z.string(), z.string()).exactOptional(),
   onError: callbackOption<(error: unknown) => void>().exactOptional(),
@@ -42,25 +55,38 @@ const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({
  * from one that a proxy cut off. A client that reads slowly makes the stream, and the code it runs, wait. When the client
  * disconnects, or `signal` is aborted, the stream is closed, which kills what is running.
  *
+ * A submitted run goes on when its client leaves. Its events have ids, and a client that comes back with the header
+ * `Last-Event-ID`, as browsers and `readEventStream` do by themselves, gets those that it has missed.
+ *
  * Returns a standard response: Hono, Next.js, Deno and Bun accept it as it is; with Fastify 5, use `reply.send`.
  *
- * @param stream - `streamCodeBlocks`, `runStream`, or any other stream. For a stream that does not end when it is
- * closed, pass a function that opens it; it receives a signal that is aborted when the client disconnects.
+ * @param stream - `streamCodeBlocks`, `runStream`, a submitted run, or any other stream. For a stream that does not end
+ * when it is closed, pass a function that opens it; it receives a signal that is aborted when the client disconnects.
  * @throws InvalidInputError if an option is unknown or wrong.
  *
  * @example
  * app.post("/run", async (context) =>
  *   eventStreamResponse(executor.streamCodeBlocks(await blocksOf(context)), { signal: context.req.raw.signal }),
  * );
+ * app.get("/runs/:id", (context) =>
+ *   eventStreamResponse(executor.run(context.req.param("id")), { request: context.req.raw }),
+ * );
  */
 export function eventStreamResponse(
-  stream: AsyncIterable<object> | ((signal: AbortSignal) => AsyncIterable<object>),
+  stream: AsyncIterable<object> | ((signal: AbortSignal) => AsyncIterable<object>) | SubmittedRun,
   options: EventStreamOptions = {},
 ): Response {
-  const checked = checkOptions(eventStreamOptions, options, "eventStreamResponse");
+  const { request, ...checked } = checkOptions(eventStreamOptions, options, "eventStreamResponse");
   const left = new AbortController();
-  const items = typeof stream === "function" ? stream(left.signal) : stream;
-  return new Response(new ReadableStream(new EventSource(items, left, checked)), {
+  let items: AsyncIterable<object>;
+  if (typeof stream === "function") items = stream(left.signal);
+  else items = isRun(stream) ? missedBy(request, stream, left.signal) : stream;
+  const source = new EventSource(items, left, {
+    ...checked,
+    signal: checked.signal ?? request?.signal,
+    hasIds: isRun(stream),
+  });
+  return new Response(new ReadableStream(source), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
@@ -71,16 +97,55 @@ export function eventStreamResponse(
   });
 }
 
+function isRequest(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "headers" in value && hasMethod(value.headers, "get");
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, name) === "function";
+}
+
+function isRun(stream: object): stream is SubmittedRun {
+  return hasMethod(stream, "events") && hasMethod(stream, "cancel");
+}
+
+/** The events of a run after the last one that the client has. */
+function missedBy(
+  request: EventStreamRequest | undefined,
+  run: SubmittedRun,
+  signal: AbortSignal,
+): AsyncIterable<RunEvent> {
+  const lastEventId = request?.headers.get("last-event-id") ?? "";
+  return run.events({ after: /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0, signal });
+}
+
+/** The text of one event. A run's events have ids, with which a client that connects again says what it has. */
+function eventText(item: object, isOfRun: boolean): string {
+  if (!isOfRun || !("seq" in item && "event" in item) || typeof item.event !== "object" || item.event === null) {
+    return dataLine(toJson(item));
+  }
+  return `id: ${item.seq}\n${dataLine(toJson(item.event))}`;
+}
+
+function dataLine(value: object): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
 const encoder = new TextEncoder();
+
+interface EventSourceOptions extends Omit<EventStreamOptions, "request"> {
+  /** The items are events of a run. */
+  readonly hasIds: boolean;
+}
 
 /** Turns items into events, one each time the response has room. */
 class EventSource {
   readonly #items: AsyncIterator<object>;
   readonly #left: AbortController;
-  readonly #options: EventStreamOptions;
+  readonly #options: EventSourceOptions;
   #ended = false;
 
-  constructor(items: AsyncIterable<object>, leaving: AbortController, options: EventStreamOptions) {
+  constructor(items: AsyncIterable<object>, leaving: AbortController, options: EventSourceOptions) {
     this.#items = items[Symbol.asyncIterator]();
     this.#left = leaving;
     this.#options = options;
@@ -93,7 +158,7 @@ class EventSource {
     try {
       const step = await this.#next();
       if (step.done === true) this.#complete(controller);
-      else send(controller, JSON.stringify(toJson(step.value)));
+      else controller.enqueue(encoder.encode(eventText(step.value, this.#options.hasIds)));
     } catch (error) {
       this.#fail(controller, error);
     } finally {
@@ -147,7 +212,7 @@ class EventSource {
     // A client that disconnected gets nothing more, and the response is already closed.
     if (this.#ended) return;
     if (!this.#left.signal.aborted) this.#options.onError?.(error);
-    send(controller, JSON.stringify(errorToJson(error)));
+    controller.enqueue(encoder.encode(dataLine(errorToJson(error))));
     this.#end(controller);
   }
 
@@ -176,8 +241,4 @@ class EventSource {
     );
     return () => clearInterval(timer);
   }
-}
-
-function send(controller: ReadableStreamDefaultController<Uint8Array>, data: string): void {
-  controller.enqueue(encoder.encode(`data: ${data}\n\n`));
 }

@@ -1,4 +1,5 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { afterMs, untilAborted } from "../abort/until-aborted.ts";
 import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts";
 import { FencedError } from "../errors/fenced-error.ts";
 import { JsonLimitError, parseJson } from "../parse-json.ts";
@@ -11,31 +12,131 @@ const maxEventCharacters = 402_653_184;
 const maxEventValues = 8_000_000;
 const maxRefusalBytes = 65_536;
 
+/** How often a lost connection is made again without an event in between, and the longest wait between two attempts. */
+const [mostAttempts, longestWaitMs] = [12, 10_000];
+
+/** Options of `readEventStream`; all are optional. */
+export interface ReadEventStreamOptions {
+  /**
+   * Asks for the rest of a submitted run's events after the connection was lost: sends the id in the header
+   * `Last-Event-ID`. Needed if the address needs headers, such as a token, or the events did not come from a GET request.
+   * Default: a GET request to the response's address.
+   */
+  readonly reconnect?: ((lastEventId: string) => Promise<Response>) | undefined;
+  /** Ends the reading, and the wait for a new connection; the loop then throws its reason. Default: nothing does. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Reads what `eventStreamResponse` sends, in a browser or in Node: yields each event through `fromJson`, and throws the
- * error that ended the stream on the server. Leaving the loop early closes the connection, which ends what is running.
+ * error that ended the stream on the server. Leaving the loop early closes the connection, which ends what is running,
+ * unless it is a submitted run.
+ *
+ * The events of a submitted run have ids: if the connection is lost, this connects again and goes on after the last
+ * event that came, for about a minute and a half.
  *
  * @throws the server's error; `BackendUnavailableError` if the response is not a stream of events, or ended before the
- * stream did: the server or a proxy closed the connection. What was running has then ended too.
- * @throws the reason of the request's signal if it was aborted.
+ * stream did: the server or a proxy closed the connection. What was running has then ended too, unless it is a submitted
+ * run.
+ * @throws the reason of the request's signal, or of `options.signal`, if it was aborted.
  *
  * @example
  * for await (const event of readEventStream(await fetch("/run", { method: "POST", body }))) show(event);
  */
-export async function* readEventStream(response: Response): AsyncGenerator<object, void, void> {
+export async function* readEventStream(
+  response: Response,
+  { reconnect = getAgain(response), signal }: ReadEventStreamOptions = {},
+): AsyncGenerator<object, void, void> {
   const type = response.headers.get("content-type") ?? "";
   if (response.body === null || !type.startsWith("text/event-stream")) throw await refusal(response);
-  for await (const { event, data } of eventsOf(response.body)) {
-    if (event === endOfStream.event) return;
-    const item = itemOf(data);
-    if (item instanceof Error) throw item;
-    if (typeof item === "object" && item !== null) yield item;
+  let body = response.body;
+  for (let lastEventId: string | undefined; ;) {
+    let lost: unknown;
+    const events = eventsOf(body, signal);
+    try {
+      for (let step = await next(events); ; step = await next(events)) {
+        if ("lost" in step) {
+          ({ lost } = step);
+          break;
+        }
+        const { event, data, id } = step;
+        if (event === endOfStream.event) return;
+        if (id !== undefined) lastEventId = id;
+        const item = itemOf(data);
+        if (item instanceof Error) throw item;
+        if (typeof item === "object" && item !== null) yield item;
+      }
+    } finally {
+      await events.return();
+    }
+    const again = lastEventId === undefined ? undefined : await connectAgain(lastEventId, reconnect, signal);
+    if (!again) throw cutOff(lost, lastEventId !== undefined);
+    body = again;
   }
-  throw cutOff();
+}
+
+/** The next event; `lost`: the connection was lost, with its error if there is one. */
+async function next(
+  events: AsyncGenerator<EventSourceMessage, void, void>,
+): Promise<EventSourceMessage | { readonly lost: unknown }> {
+  try {
+    return (await events.next()).value ?? { lost: undefined };
+  } catch (error) {
+    // An aborted request rejects with its own reason.
+    if (!isConnectionError(error)) throw error;
+    return { lost: error };
+  }
+}
+
+/** Requests the same address once more; `undefined` if it is not known. */
+function getAgain({ url }: Response): ReadEventStreamOptions["reconnect"] {
+  if (url === "") return undefined;
+  return (lastEventId) => fetch(url, { headers: { accept: "text/event-stream", "last-event-id": lastEventId } });
+}
+
+/** The body of a new connection; `undefined` if the server refuses one, or cannot be reached. */
+async function connectAgain(
+  lastEventId: string,
+  reconnect: ReadEventStreamOptions["reconnect"],
+  signal: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array> | undefined> {
+  if (!reconnect) return undefined;
+  for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
+    await pause(Math.min(250 * 2 ** attempt, longestWaitMs), signal);
+    let response: Response;
+    try {
+      response = await untilAborted(reconnect(lastEventId), signal);
+    } catch (error) {
+      if (!isConnectionError(error)) throw error;
+      continue;
+    }
+    if (response.ok && (response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
+      return response.body ?? undefined;
+    }
+    await response.body?.cancel().catch(() => {});
+    // A proxy whose server restarts answers with 502 or 503.
+    if (response.status < 500 && response.status !== 429) return undefined;
+  }
+  return undefined;
+}
+
+async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  let cancel: () => void = () => {};
+  const over = new Promise<void>((resolve) => {
+    cancel = afterMs(milliseconds, resolve);
+  });
+  try {
+    await untilAborted(over, signal);
+  } finally {
+    cancel();
+  }
 }
 
 /** Yields the events of a body as the standard defines them; an incomplete last event is not one. */
-async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage, void, void> {
+async function* eventsOf(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<EventSourceMessage, void, void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const events: EventSourceMessage[] = [];
@@ -50,7 +151,7 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Event
   const lines = new LineEnds();
   try {
     for (let done = false; !done;) {
-      const step = await read(reader);
+      const step = await untilAborted(reader.read(), signal);
       ({ done } = step);
       parser.feed(lines.unify(decoder.decode(step.value, { stream: true })));
       yield* events.splice(0);
@@ -77,18 +178,6 @@ class LineEnds {
   }
 }
 
-type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
-
-async function read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Read> {
-  try {
-    return await reader.read();
-  } catch (cause) {
-    // An aborted request rejects with its own reason.
-    if (!isConnectionError(cause)) throw cause;
-    throw cutOff(cause);
-  }
-}
-
 /** Node's fetch and all browsers report a connection that failed as a TypeError, Node's streams with a code. */
 function isConnectionError(error: unknown): boolean {
   if (error instanceof TypeError) return true;
@@ -105,10 +194,12 @@ function itemOf(data: string): unknown {
   }
 }
 
-function cutOff(cause?: unknown): BackendUnavailableError {
+function cutOff(cause: unknown, goesOn: boolean): BackendUnavailableError {
+  const remedy = goesOn
+    ? "The run goes on: read its events again, or ask the server for its result."
+    : "What was running has ended; run it again. If it happens often, raise the time limits of proxies between this program and the server.";
   return new BackendUnavailableError("The event stream ended early: the connection closed before the end was sent", {
-    remedy:
-      "What was running has ended; run it again. If it happens often, raise the time limits of proxies between this program and the server.",
+    remedy,
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -5,9 +5,13 @@ import { pipeline } from "node:stream/promises";
 import { onTestFinished } from "vitest";
 
 /** Serves the responses of `answer` over real HTTP until the test is over; @returns the URL. */
-export async function serve(answer: () => Response): Promise<string> {
-  const server = createServer((_, reply) => {
-    const response = answer();
+export async function serve(answer: (request: Request) => Response): Promise<string> {
+  const server = createServer(({ method, headers }, reply) => {
+    const given = new Headers();
+    for (const [name, value] of Object.entries(headers)) given.set(name, String(value));
+    const response = answer(
+      new Request("http://localhost/", { ...(method !== undefined && { method }), headers: given }),
+    );
     reply.writeHead(response.status, Object.fromEntries(response.headers));
     if (response.body === null) throw new TypeError("The response has no body.");
     pipeline(Readable.fromWeb(response.body), reply).catch(() => {});

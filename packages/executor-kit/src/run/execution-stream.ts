@@ -174,7 +174,8 @@ function join(one: ExecutionEvent, next: ExecutionEvent): ExecutionEvent | undef
   return { ...one, text: one.text + next.text };
 }
 
-function sizeOf(event: ExecutionEvent): number {
+/** The size of an event in memory, in bytes. */
+export function sizeOf(event: ExecutionEvent): number {
   if ("text" in event) return eventSize + event.text.length;
   if (event.type === "display") return eventSize + bundleSize(event.display.data);
   if (event.type === "host-call") return eventSize + contentSize(event.input);

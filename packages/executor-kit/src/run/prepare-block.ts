@@ -14,7 +14,12 @@ export const filenameNotInWorkspace = "Filename is not in the workspace";
 /** @throws InvalidInputError if there is nothing to run, or an option is unknown or wrong. */
 export function validateRun(blocks: readonly CodeBlock[], options: ExecuteOptions, takesStdin: boolean): void {
   checkExecuteArguments(blocks, options);
-  if (options.stdin !== undefined && !takesStdin) {
+  assertStdin(options, takesStdin);
+}
+
+/** @throws InvalidInputError if there is standard input for an executor without. */
+export function assertStdin({ stdin }: Pick<ExecuteOptions, "stdin">, takesStdin: boolean): void {
+  if (stdin !== undefined && !takesStdin) {
     throw new InvalidInputError("This executor does not support standard input", {
       remedy: "Leave `stdin` out, or write the data to a file with `files.write`.",
     });

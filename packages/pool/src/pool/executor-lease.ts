@@ -6,6 +6,7 @@ import {
   type ExecuteOptions,
   type ExecutionEvent,
   ExecutorStoppedError,
+  SubmittedRuns,
 } from "@fenced/core";
 import { joinSignals, longestTimer, untilAborted } from "@fenced/core/abort";
 import { checkExecuteArguments } from "@fenced/core/options";
@@ -129,9 +130,13 @@ export class LeaseHolder implements Holder {
   #facade(): CodeExecutor {
     const { executor } = this.#record;
     const files = new HeldFiles(async () => this);
+    const runStream = (blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent> =>
+      leavableStream((left) => this.#stream(left, blocks, options));
+    const runs = new SubmittedRuns({ stream: runStream });
     return new ForwardingExecutor({
       run: (blocks, options) => this.#run(blocks, options),
-      runStream: (blocks, options) => leavableStream((left) => this.#stream(left, blocks, options)),
+      runStream,
+      runs: () => runs,
       files: () => files,
       end: () => this.#record.end(leaseEnded("its executor was stopped"), { discard: true }),
       use: (action, signal) => this.use(action, signal),

@@ -6,6 +6,7 @@ import {
   type ExecutionEvent,
   InvalidInputError,
   QuotaExceededError,
+  SubmittedRuns,
   type WorkspaceFiles,
 } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
@@ -47,6 +48,7 @@ export class ExecutorSessions implements AsyncDisposable {
   readonly #listeners = new Map<string, Set<(reason: string) => void>>();
   /** Everything that `create` has returned, so that no two sessions use the same executor. */
   readonly #known = new WeakSet<CodeExecutor>();
+  readonly #submitted = new Map<string, SubmittedRuns>();
   readonly #drain = new Drain();
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
@@ -128,6 +130,7 @@ export class ExecutorSessions implements AsyncDisposable {
     return new ForwardingExecutor({
       run: (...call) => this.run(key, ...call),
       runStream: (...call) => this.runStream(key, ...call),
+      runs: () => this.#runsOf(key),
       files: () => this.files(key),
       end: () => this.end(key),
       use: async (action, signal) => (await this.#session(key, signal)).use(action, signal),
@@ -166,6 +169,19 @@ export class ExecutorSessions implements AsyncDisposable {
   /** Ends all sessions at once. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain({ graceMs: 0 });
+  }
+
+  /** The key's submitted runs, which are kept until its session ends. */
+  #runsOf(key: string): SubmittedRuns {
+    const known = this.#submitted.get(key);
+    if (known) return known;
+    // Asking for runs of keys that have none must leave nothing.
+    for (const [other, runs] of this.#submitted) {
+      if (!this.#sessions.has(other) && runs.runs().length === 0) this.#submitted.delete(other);
+    }
+    const runs = new SubmittedRuns({ stream: (...call) => this.runStream(key, ...call) });
+    this.#submitted.set(key, runs);
+    return runs;
   }
 
   async *#stream(
@@ -243,6 +259,7 @@ export class ExecutorSessions implements AsyncDisposable {
       },
       onEnded: () => {
         this.#sessions.delete(key);
+        this.#submitted.delete(key);
         this.#changed();
       },
       onError: (error) => this.#report(error),

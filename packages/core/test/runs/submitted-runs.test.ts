@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import {
+  BackendUnavailableError,
+  type ExecutionEvent,
+  InvalidInputError,
+  type RunEvent,
+  type SubmittedRun,
+} from "../../src/index.ts";
+import { emptyResult, printed, runsOf, someBlocks } from "../support/submit-stream.ts";
+
+async function collect(run: SubmittedRun, after?: number): Promise<RunEvent[]> {
+  const events: RunEvent[] = [];
+  for await (const event of run.events({ after })) events.push(event);
+  return events;
+}
+
+function textOf(events: readonly RunEvent[]): string {
+  return events.map(({ event }) => ("text" in event ? event.text : "")).join("");
+}
+
+/** Yields events of these texts, and a result. */
+async function* printing(texts: Iterable<string>): AsyncGenerator<ExecutionEvent> {
+  for (const text of texts) yield printed(text);
+  yield { type: "result", result: emptyResult };
+}
+
+function* numbers(count: number): Generator<string> {
+  for (let number = 0; number < count; number += 1) yield `${number}\n`.padEnd(100, ".");
+}
+
+describe("the events of a submitted run", () => {
+  it("become fewer while nobody reads, and lose nothing", async () => {
+    const run = runsOf(() => printing("x".repeat(5000))).submit(someBlocks);
+    await run.result();
+    const events = await collect(run);
+    expect(textOf(events)).toBe("x".repeat(5000));
+    expect(events.length).toBeLessThan(5);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+  });
+
+  it("are never changed after they were read", async () => {
+    let go: () => void = () => {};
+    const gone = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const run = runsOf(async function* () {
+      yield printed("one");
+      await gone;
+      yield* printing(["two"]);
+    }).submit(someBlocks);
+    const early: RunEvent[] = [];
+    for await (const event of run.events()) {
+      early.push(event);
+      if (early.length === 1) go();
+    }
+    expect(early.map(({ event }) => event)).toEqual([
+      printed("one"),
+      printed("two"),
+      { type: "result", result: emptyResult },
+    ]);
+    expect(await collect(run, 1)).toEqual(early.slice(1));
+  });
+
+  it("are kept from both ends, with a gap that says how many are missing", async () => {
+    const all = [...numbers(40_000)];
+    const run = runsOf(() => printing(all)).submit(someBlocks);
+    await run.result();
+    const events = await collect(run);
+    const gaps = events.filter(({ event }) => event.type === "gap");
+    expect(gaps).toHaveLength(1);
+    const [gap] = gaps;
+    const at = events.findIndex(({ event }) => event.type === "gap");
+    const before = events.slice(0, at);
+    const after = events.slice(at + 1);
+    expect(gap).toEqual({
+      seq: (after[0]?.seq ?? 0) - 1,
+      event: { type: "gap", events: (after[0]?.seq ?? 0) - at - 1 },
+    });
+    expect(all.join("").startsWith(textOf(before))).toBe(true);
+    expect(all.join("").endsWith(textOf(after))).toBe(true);
+    for (const part of [before, after]) expect(textOf(part).length).toBeGreaterThan(300_000);
+    expect(textOf(events).length).toBeLessThan(1_100_000);
+    expect(events.at(-1)?.event.type).toBe("result");
+    // A reader in the middle of what is missing only misses the rest of it.
+    const middle = (gap?.seq ?? 0) - 5;
+    expect((await collect(run, middle))[0]).toEqual({ seq: gap?.seq, event: { type: "gap", events: 5 } });
+    expect(await collect(run, gap?.seq)).toEqual(after);
+  });
+
+  it("end with the run's error, and readers may leave or be aborted without ending it", async () => {
+    const failure = new BackendUnavailableError("The backend is gone", { remedy: "Try again." });
+    let fail: () => void = () => {};
+    const failed = new Promise<void>((resolve) => {
+      fail = resolve;
+    });
+    const run = runsOf(async function* () {
+      yield printed("one");
+      await failed;
+      throw failure;
+    }).submit(someBlocks);
+    for await (const { event } of run.events()) {
+      expect(event).toEqual(printed("one"));
+      break;
+    }
+    const leaving = new AbortController();
+    const reading = (async () => {
+      for await (const { seq } of run.events({ after: 1, signal: leaving.signal })) expect(seq).toBe(-1);
+    })();
+    leaving.abort(new Error("enough"));
+    await expect(reading).rejects.toThrow("enough");
+    expect(run.state).toBe("running");
+    fail();
+    await expect(run.result()).rejects.toBe(failure);
+    await expect(collect(run)).rejects.toBe(failure);
+    expect(run.state).toBe("failed");
+    await expect(collect(run, -1)).rejects.toThrow(InvalidInputError);
+  });
+});
+
+describe("submitted runs", () => {
+  it("are forgotten when a hundred later ones have ended, but never executed twice", async () => {
+    let executed = 0;
+    const runs = runsOf(() => {
+      executed += 1;
+      return printing([]);
+    });
+    for (let number = 0; number <= 100; number += 1) await runs.submit(someBlocks, { id: `run-${number}` }).result();
+    await new Promise(setImmediate);
+    expect(runs.runs()).toHaveLength(100);
+    expect(() => runs.run("run-0")).toThrow(/"run-0" has ended, and its result is no longer kept/);
+    expect(() => runs.submit(someBlocks, { id: "run-0" })).toThrow(InvalidInputError);
+    expect(await runs.submit(someBlocks, { id: "run-1" }).result()).toBe(emptyResult);
+    expect(executed).toBe(101);
+  });
+
+  it("that failed before a block began may be submitted again", async () => {
+    let attempts = 0;
+    const runs = runsOf(async function* () {
+      attempts += 1;
+      if (attempts === 1) throw new BackendUnavailableError("No daemon", { remedy: "Start it." });
+      yield* printing([]);
+    });
+    await expect(runs.submit(someBlocks, { id: "one" }).result()).rejects.toThrow("No daemon");
+    await new Promise(setImmediate);
+    expect(runs.runs()).toEqual([]);
+    expect(await runs.submit(someBlocks, { id: "one" }).result()).toBe(emptyResult);
+  });
+
+  it("leave nothing behind if the executor refuses them at once", () => {
+    const runs = runsOf(() => {
+      throw new InvalidInputError("No room", { remedy: "Wait." });
+    });
+    expect(() => runs.submit(someBlocks)).toThrow("No room");
+    expect(runs.runs()).toEqual([]);
+  });
+});
