@@ -28,6 +28,7 @@ const sections: readonly Section[] = [
     text: "Run code",
     items: [
       ["docs/streaming.md", "Streaming and limits"],
+      ["docs/runs.md", "Runs that go on"],
       ["docs/processes.md", "Servers and tools"],
       "docs/files.md",
       "docs/functions.md",

@@ -106,9 +106,9 @@ export class SubmittedRuns {
     return [...this.#runs.values()].some(({ state }) => state === "running");
   }
 
-  /** Forgets the oldest runs that have ended, but not the last one; and a run that never began, which may be submitted again. */
-  #ended({ id, hasBegun }: Submission): void {
-    if (!hasBegun) this.#runs.delete(id);
+  /** Forgets the oldest runs that have ended, but not the last one; and one that never began, which may be submitted again. */
+  #ended(last: Submission): void {
+    if (!last.hasBegun) this.#runs.delete(last.id);
     const ended = [...this.#runs.values()].filter(({ state }) => state !== "running");
     let size = ended.reduce((sum, run) => sum + run.size, 0);
     let count = ended.length;

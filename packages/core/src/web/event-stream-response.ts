@@ -121,10 +121,11 @@ function missedBy(
 
 /** The text of one event. A run's events have ids, with which a client that connects again says what it has. */
 function eventText(item: object, isOfRun: boolean): string {
-  if (!isOfRun || !("seq" in item && "event" in item) || typeof item.event !== "object" || item.event === null) {
-    return dataLine(toJson(item));
-  }
-  return `id: ${item.seq}\n${dataLine(toJson(item.event))}`;
+  return isOfRun && isRunEvent(item) ? `id: ${item.seq}\n${dataLine(toJson(item.event))}` : dataLine(toJson(item));
+}
+
+function isRunEvent(item: object): item is RunEvent {
+  return "seq" in item && "event" in item;
 }
 
 function dataLine(value: object): string {

@@ -119,7 +119,8 @@ export const runs: ConformanceGroup = {
 
 /** Submits what the types do not allow. */
 async function submitAnything(executor: CodeExecutor, given: readonly unknown[]): Promise<unknown> {
-  return Reflect.apply(executor.submit, executor, given);
+  const submit: unknown = Reflect.get(executor, "submit");
+  return typeof submit === "function" ? Reflect.apply(submit, executor, given) : undefined;
 }
 
 function eventsOf(kit: CaseContext, submitted: SubmittedRun, after?: number): Promise<RunEvent[]> {
