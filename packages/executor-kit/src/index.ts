@@ -39,7 +39,7 @@ export {
   pythonPath,
 } from "./languages/command-languages.ts";
 export { OutputCollector, type StreamName } from "./output/output-collector.ts";
-export { ControlGroup } from "./processes/control-group.ts";
+export { ControlGroup, inGroups } from "./processes/control-group.ts";
 export { Heartbeat, type HeartbeatOptions } from "./processes/heartbeat.ts";
 export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts";
 export { Leash, type LeashOptions, removalFunctions } from "./processes/leash.ts";

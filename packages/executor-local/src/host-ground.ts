@@ -21,7 +21,7 @@ export class HostGround {
     const planned = await ControlGroup.plan(`fenced-${randomUUID()}`);
     const mark = { name: sessionMark, value: owner.id };
     // Started before there is anything to remove, since this program may die at any moment.
-    const leash = new Leash({ mark, ...(planned ? { controlGroup: planned } : {}), ...directories.leashed });
+    const leash = new Leash({ mark, controlGroups: planned ? [planned] : [], ...directories.leashed });
     try {
       await directories.make();
       const group = (await planned?.make()) === true ? planned : undefined;

@@ -67,9 +67,7 @@ export class ControlGroup {
    * @param env - the program's variables; variables that some shells add are removed unless they are among them.
    */
   wrap(command: readonly [string, ...string[]], env: Readonly<Record<string, string>>): readonly [string, ...string[]] {
-    const added = ["PWD", "OLDPWD", "SHLVL"].filter((name) => env[name] === undefined);
-    const enter = `{ echo 0 > "$0"; } 2> /dev/null; unset _ ${added.join(" ")}; exec "$@"`;
-    return ["/bin/sh", "-c", enter, path.join(this.directory, "cgroup.procs"), ...command];
+    return inGroups([this], command, env);
   }
 
   /** Ends all processes of the group, and waits until they are dead. */
@@ -109,6 +107,24 @@ export class ControlGroup {
       // It is already gone, or a process is in it.
     }
   }
+}
+
+/**
+ * The command that starts a program inside several groups, of different hierarchies; see `ControlGroup.wrap`.
+ *
+ * Version 1 has a file `tasks`, by which one thread enters a group without making all processes of the machine that start
+ * or end others wait, which takes many milliseconds.
+ */
+export function inGroups(
+  groups: readonly ControlGroup[],
+  command: readonly [string, ...string[]],
+  env: Readonly<Record<string, string>>,
+): readonly [string, ...string[]] {
+  if (groups.length === 0) return command;
+  const added = ["PWD", "OLDPWD", "SHLVL"].filter((name) => env[name] === undefined);
+  const enter = `left=$0; while [ "$left" -gt 0 ]; do { echo 0 > "$1/tasks" || echo 0 > "$1/cgroup.procs"; } 2> /dev/null; shift; left=$((left - 1)); done; unset _ ${added.join(" ")}; exec "$@"`;
+  const directories = groups.map(({ directory }) => directory);
+  return ["/bin/sh", "-c", enter, String(groups.length), ...directories, ...command];
 }
 
 async function directoriesIn(directory: PinnedDirectory): Promise<string[]> {

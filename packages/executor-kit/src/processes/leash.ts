@@ -13,8 +13,8 @@ const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url)
 export interface LeashOptions {
   /** Kills every process whose environment has this variable. Linux only. */
   readonly mark: { readonly name: string; readonly value: string };
-  /** Ends all processes of this control group, and removes it; it need not exist yet. */
-  readonly controlGroup?: ControlGroup | undefined;
+  /** Ends all processes of these control groups, and removes them; they need not exist yet. */
+  readonly controlGroups?: readonly ControlGroup[] | undefined;
   /** Deletes these files and directories. Absolute paths. */
   readonly remove: readonly string[];
   /** Deletes all files and directories whose absolute paths start with one of these. */
@@ -31,13 +31,12 @@ export interface LeashOptions {
 export class Leash {
   readonly #shell: ChildProcess | undefined;
 
-  constructor({ mark, controlGroup, remove, removePrefixes = [], removeOwned = "" }: LeashOptions) {
+  constructor({ mark, controlGroups = [], remove, removePrefixes = [], removeOwned = "" }: LeashOptions) {
     if (process.platform === "win32") return;
-    const group = controlGroup?.directory ?? "";
     const words = [
       mark.name,
       mark.value,
-      group,
+      controlGroups.map(({ directory }) => directory).join("\n"),
       removeOwned,
       functionsPackageMarker,
       String(removePrefixes.length),

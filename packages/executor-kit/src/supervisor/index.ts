@@ -6,11 +6,14 @@ export {
   type SupervisorStreams,
 } from "./start/connect-supervisor.ts";
 export { carrierText, keeperText, sharedModules } from "./python-programs.ts";
+export { compileSupervisor } from "./start/compile-supervisor.ts";
 export {
   pythonCommand,
   supervisorCommand,
+  supervisorContinuation,
   supervisorLoader,
   type SupervisorConfig,
+  type SupervisorContinuation,
   type SupervisorLoader,
 } from "./start/supervisor-command.ts";
 export { PublishedPorts } from "./tunnels/published-ports.ts";

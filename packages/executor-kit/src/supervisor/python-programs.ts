@@ -13,8 +13,8 @@ const blockSurroundings: string = readFileSync(
   "utf8",
 );
 
-/** The supervisor, which runs until its host is gone. */
-export const supervisorProgram: string = withModules({
+/** The modules of the supervisor, in the order in which they run. */
+export const supervisorModules: Readonly<Record<string, string>> = {
   _fenced_wire: wireModule,
   _fenced_channel: channel,
   _fenced_process_table: processTable,
@@ -33,7 +33,10 @@ export const supervisorProgram: string = withModules({
   _fenced_greeting: readFileSync(new URL("./start/greeting.py", import.meta.url), "utf8"),
   _fenced_shortcut: readFileSync(new URL("./wire/shortcut.py", import.meta.url), "utf8"),
   _fenced_supervisor: readFileSync(new URL("./supervisor.py", import.meta.url), "utf8"),
-});
+};
+
+/** The supervisor, which runs until its host is gone. */
+export const supervisorProgram: string = withModules(supervisorModules);
 
 /** Loaded by the supervisor to keep a Python interpreter waiting, see `templateProgram`. */
 export const warmProgram: string = withModules({

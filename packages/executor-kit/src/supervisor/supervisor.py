@@ -2,8 +2,8 @@
 
 Arguments, where all but the first two and the last may be empty: the session's directory, which it creates; the directory in
 which blocks run; a probe file in it; the PATH to search for programs; `alone` if nothing else is meant to run here, or `host` if
-this is the host itself; the abstract socket of a keeper, or a descriptor; a number of mounts, and these; the programs to look for. It
-imports little, and only the C cores of `signal` and `collections`, because every module that Python loads delays the start.
+this is the host itself; the abstract socket of a keeper, or a descriptor; the version and the real path of a Node; a number of mounts,
+and these; the programs to look for. It imports little, and only the C cores of `signal` and `collections`, because every module that Python loads delays the start.
 """
 
 import os
@@ -27,9 +27,9 @@ import _fenced_tunnels as tunnels
 import _fenced_user_site as user_site
 from _fenced_channel import channel, events
 
-DIRECTORY, WORKSPACE, PROBE, PATH, KIND, KEEPER, COUNT = sys.argv[1:8]
+DIRECTORY, WORKSPACE, PROBE, PATH, KIND, KEEPER, NODE, COUNT = sys.argv[1:9]
 ALONE = KIND == "alone"
-MOUNTS, PROGRAMS = sys.argv[8 : 8 + int(COUNT)], sys.argv[8 + int(COUNT) :]
+MOUNTS, PROGRAMS = sys.argv[9 : 9 + int(COUNT)], sys.argv[9 + int(COUNT) :]
 
 resetting = False
 tunnel_orders = {
@@ -232,7 +232,7 @@ def main():
         processes.protect(0)
     os.write(1, b"FENCED1\n")
     channel.begin()
-    lines = greeting.greeting(DIRECTORY, PROBE, PATH, PROGRAMS) + greeting.identities(MOUNTS)
+    lines = greeting.greeting(DIRECTORY, PROBE, PATH, PROGRAMS, NODE) + greeting.identities(MOUNTS)
     for name in PROGRAMS:
         blocks.prepare_python(name, blocks.environment)
     if PROBE and shortcut.listen(PROBE + ".sock"):

@@ -210,7 +210,7 @@ export class SessionDirectories {
    * Removes everything temporary, and the functions package that this session created in a work directory that stays.
    */
   async remove(): Promise<void> {
-    await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
+    if (this.given) await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
     await removeTree(this.sessionDirectory);
   }
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hasVariable, killProcesses, Leash, listProcesses } from "@fenced/executor-kit";
+import { ControlGroup, hasVariable, killProcesses, Leash, listProcesses } from "@fenced/executor-kit";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { freeze } from "../../src/processes/kill-processes.ts";
@@ -237,6 +237,33 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
     expect(await missing(foreign)).toBe(false);
     expect(await missing(path.join(directory, "user"))).toBe(false);
     await until(async () => (await leashesOf(mark)).length === 0);
+  });
+
+  it("removes several control groups, which need not exist", async ({ skip }) => {
+    const mark = newMark();
+    const planned = await ControlGroup.plan(`fenced-test-${mark.value}`);
+    if (planned === undefined || !(await planned.make())) {
+      skip("no control group can be made here");
+      return;
+    }
+    const other = ControlGroup.at(`${planned.directory}-[o]ther`);
+    await other.makeAny();
+    await mkdir(path.join(other.directory, "inner"));
+    const options = { mark, remove: [], controlGroups: [planned, ControlGroup.at("/no/such/group"), other] };
+    const program = `
+      import { Leash } from ${JSON.stringify(new URL("../../src/processes/leash.ts", import.meta.url).href)};
+      new Leash(${JSON.stringify(options)});
+      console.log("held");
+      setInterval(() => {}, 1000);
+    `;
+    const host = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(host.stdout, "data");
+    host.kill("SIGKILL");
+    await until(async () => missing(planned.directory));
+    await until(async () => (await leashesOf(mark)).length === 0);
+    expect(await missing(other.directory)).toBe(true);
   });
 
   it("ends without doing anything when it is released", async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { supervisorCommand } from "@fenced/executor-kit/supervisor";
+import { supervisorContinuation } from "@fenced/executor-kit/supervisor";
+import { realPath } from "./find-installations.ts";
 import type { SandboxLimits } from "./limit-groups.ts";
 import { deviceNames, withReadOnlyDevices } from "./read-only-devices.ts";
 import type { SharedPath } from "./shared-paths.ts";
@@ -31,6 +32,8 @@ export interface SandboxPlan {
   readonly searchPath: string;
   /** The `PATH` for programs that run outside. */
   readonly trustedPath: string;
+  /** The supervisor's program as the sandbox's Python has compiled it, if that is known. */
+  readonly compiled: Uint8Array | undefined;
   readonly network: "none" | "open";
   readonly limits: SandboxLimits;
   /** The user and group of this process. */
@@ -59,11 +62,22 @@ export function userInside(id: number): number {
   return id === 0 ? insteadOfRoot : id;
 }
 
-/** The command that starts a sandbox with a supervisor as its first process. */
-export function bubblewrapCommand(plan: SandboxPlan): [string, ...string[]] {
-  const command = [...namespaceOptions(plan), ...rootOptions(plan), "--", ...firstProcess(plan)];
-  const whole: [string, ...string[]] = [plan.bubblewrap, ...command];
-  return plan.user.uid === 0 ? withReadOnlyDevices(whole, plan.trustedPath) : whole;
+/** How a sandbox starts. */
+export interface SandboxStart {
+  readonly command: readonly [string, ...string[]];
+  /** What to write to its standard input first. */
+  readonly input: Uint8Array;
+}
+
+/** Starts a sandbox with a supervisor as its first process. */
+export function sandboxStart(plan: SandboxPlan): SandboxStart {
+  const { directory, workspace, programs, searchPath, compiled } = plan;
+  const node = { path: realPath(process.execPath), version: process.version };
+  const supervisor = { directory, workspace, programs, path: searchPath, alone: true, node };
+  const { python, program } = supervisorContinuation(supervisor, compiled);
+  const words = [...namespaceOptions(plan), ...rootOptions(plan), "--", ...firstProcess(plan, python)];
+  const command: [string, ...string[]] = [plan.bubblewrap, ...words];
+  return { command: plan.user.uid === 0 ? withReadOnlyDevices(command, plan.trustedPath) : command, input: program };
 }
 
 function namespaceOptions({ network, user }: SandboxPlan): string[] {
@@ -79,7 +93,7 @@ function namespaceOptions({ network, user }: SandboxPlan): string[] {
 function rootOptions({ shared, waysOut, settings, network, limits, workspace, user }: SandboxPlan): string[] {
   return [
     systemOptions(),
-    settings.flatMap(({ name }, index) => ["--ro-bind-data", String(firstSettingsDescriptor + index), `/etc/${name}`]),
+    settings.flatMap(({ name }, index) => file(firstSettingsDescriptor + index, `/etc/${name}`)),
     // Mounted explicitly, because it is usually a link to a directory that is not shared.
     network === "open" ? ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"] : [],
     procOptions(),
@@ -94,15 +108,22 @@ function rootOptions({ shared, waysOut, settings, network, limits, workspace, us
   ].flat();
 }
 
-function firstProcess({ directory, workspace, programs, searchPath, limits, shared }: SandboxPlan): string[] {
+/**
+ * A copy in the sandbox's own root directory, which becomes read-only. A mount takes bubblewrap several times as long, because it
+ * reads the table of all mounts after each.
+ */
+function file(descriptor: number, place: string): string[] {
+  return ["--perms", "0444", "--file", String(descriptor), place];
+}
+
+/** @param next - the Python with which its program ends. */
+function firstProcess({ limits, shared }: SandboxPlan, next: string): string[] {
   const { processes, data } = limits.each;
-  const supervisor = supervisorCommand({ directory, workspace, programs, path: searchPath, alone: true });
   // Bubblewrap finds what it shows by name, and code elsewhere may have changed that meanwhile.
   const checked = shared.filter(({ identity }) => identity !== undefined);
   return [
-    ["python3", "-I", "-S", "-c", enterProgram],
-    [String(processes ?? ""), String(data ?? ""), hostFiles.join(" "), String(checked.length)],
+    ["python3", "-I", "-S", "-X", "utf8", "-c", `${enterProgram}\n${next}`],
+    [String(processes ?? ""), String(data ?? ""), hostFiles.join(" ")],
     checked.flatMap(({ identity = "", place }) => [identity, place]),
-    supervisor,
   ].flat();
 }

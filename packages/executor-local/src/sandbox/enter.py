@@ -1,9 +1,8 @@
-"""The first program in a sandbox: closes inherited descriptors, checks what is shown, applies the limits, and becomes the next
-program.
+"""The first program in a sandbox: closes inherited descriptors, checks what is shown, and applies the limits. The supervisor's loader
+follows it in the same program.
 
 Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; paths of files of the
-whole machine, separated by spaces; the number of paths to check, and for each one the device and inode numbers that it must have and the
-path; the next program and its arguments. Python 3.8 or later, standard library only.
+whole machine, separated by spaces; for each path to check, the device and inode numbers that it must have, and the path. Python 3.8 or later, standard library only.
 """
 
 import os
@@ -36,8 +35,7 @@ def identity(place):
         return str(error)
 
 
-PROCESSES, DATA, HOST, COUNT, *REST = sys.argv[1:]
-CHECKED, NEXT = REST[: 2 * int(COUNT)], REST[2 * int(COUNT) :]
+PROCESSES, DATA, HOST, *CHECKED = sys.argv[1:]
 for name in os.listdir("/proc/self/fd"):
     if int(name) > 2:
         try:
@@ -56,4 +54,3 @@ if PROCESSES:
     limit(resource.RLIMIT_NPROC, int(PROCESSES))
 if DATA:
     limit(resource.RLIMIT_DATA, int(DATA))
-os.execvp(NEXT[0], NEXT)

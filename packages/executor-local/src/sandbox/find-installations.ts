@@ -31,12 +31,14 @@ export interface Installations {
   readonly directories: readonly string[];
   /** The part of `PATH` to which code cannot have written. */
   readonly trustedPath: string;
+  /** Absolute path of the first `python3` in it, if code can have changed neither that nor its library. */
+  readonly python: string | undefined;
 }
 
 /** Finds programs outside the system's directories, such as those of version managers, Conda and `/opt`. */
 export async function findInstallations(search: InstallationSearch): Promise<Installations> {
   const { programs, searchPath, virtualEnv, untrusted } = search;
-  const isTrusted = (place: string): boolean => !untrusted.some((each) => isWithin(real(place), each));
+  const isTrusted = (place: string): boolean => !untrusted.some((each) => isWithin(realPath(place), each));
   const searched = searchPath.split(":").filter((each) => path.isAbsolute(each) && isTrusted(each));
   const trustedPath = searched.join(":");
   const found = await Promise.all(
@@ -50,11 +52,13 @@ export async function findInstallations(search: InstallationSearch): Promise<Ins
   );
   const environment =
     virtualEnv && isTrusted(virtualEnv.directory) ? await virtualEnvPlaces(virtualEnv, trustedPath) : [];
-  const places = [...found.flatMap((each) => each.places), ...environment].flatMap((each) => [each, real(each)]);
+  const python = findProgram("python3", trustedPath);
+  const places = [...found.flatMap((each) => each.places), ...environment].flatMap((each) => [each, realPath(each)]);
   return {
     places: [...new Set(places)].filter((each) => !isSystemPath(each) && isTrusted(each)),
     directories: [...new Set(found.flatMap((each) => each.directories))],
     trustedPath,
+    python: python !== undefined && startsTrusted(python, isTrusted) ? python : undefined,
   };
 }
 
@@ -63,7 +67,7 @@ export async function findInstallations(search: InstallationSearch): Promise<Ins
  * whose library it loads.
  */
 function startsTrusted(program: string, isTrusted: (place: string) => boolean): boolean {
-  return isTrusted(program) && [program, real(program)].every((each) => isTrusted(homeOf(each) ?? each));
+  return isTrusted(program) && [program, realPath(program)].every((each) => isTrusted(homeOf(each) ?? each));
 }
 
 /** Where a virtual environment's Python has its library; `undefined` for other programs. */
@@ -82,7 +86,7 @@ async function installationOf(
   searched: readonly string[],
 ): Promise<{ readonly places: string[]; readonly directories: string[] }> {
   const python = /^python3?$/.test(name);
-  if (isSystemPath(real(program))) return { places: [], directories: [] };
+  if (isSystemPath(realPath(program))) return { places: [], directories: [] };
   // Ask the program, because only a version manager's shim knows which program it runs.
   const [own = program, ...more] = python ? await askPython(program) : name === "node" ? await askNode(program) : [];
   const directory = path.dirname(own);
@@ -98,13 +102,13 @@ async function installationOf(
  */
 async function virtualEnvPlaces({ directory, python }: VirtualEnv, trustedPath: string): Promise<string[]> {
   const parts = virtualEnvParts(directory);
-  const base = real(python);
+  const base = realPath(python);
   if (isSystemPath(base)) return parts;
   for (const name of [path.basename(base), "python3"]) {
     const program = findProgram(name, trustedPath);
     if (program === undefined || isWithin(program, directory)) continue;
     const [executable = program, ...more] = await askPython(program);
-    if (real(executable) === base) return [...parts, ...more];
+    if (realPath(executable) === base) return [...parts, ...more];
   }
   return parts;
 }
@@ -119,7 +123,7 @@ async function askPython(program: string): Promise<string[]> {
 }
 
 async function askNode(program: string): Promise<string[]> {
-  return real(program) === real(process.execPath) ? [program] : ask(program, ["-p", "process.execPath"]);
+  return realPath(program) === realPath(process.execPath) ? [program] : ask(program, ["-p", "process.execPath"]);
 }
 
 /** The absolute paths that a program prints, one per line. */
@@ -135,7 +139,7 @@ async function ask(program: string, words: readonly string[]): Promise<string[]>
 
 /** A program, and the parts of the installation that it belongs to. */
 function placesOf(program: string): string[] {
-  return [program, real(program)].flatMap((each) => {
+  return [program, realPath(program)].flatMap((each) => {
     const directory = path.dirname(each);
     return path.basename(directory) === "bin" ? [each, ...partsOf(path.dirname(directory), 2)] : [each];
   });
@@ -189,14 +193,15 @@ function namesIn(directory: string): string[] {
  * @param depth - minimum depth below a home directory.
  */
 function isInstallation(prefix: string, depth: number): boolean {
-  const home = real(homeDirectory());
+  const home = realPath(homeDirectory());
   if (isWithin(home, prefix) || prefix.split("/").length < 3 || /^\/(home|Users)\/[^/]*$/.test(prefix)) return false;
   if (!isWithin(prefix, home)) return true;
   const below = path.relative(home, prefix);
   return below !== ".local" && below.split("/").length >= depth;
 }
 
-function real(place: string): string {
+/** A path without symbolic links, or the path itself if that is unknown. */
+export function realPath(place: string): string {
   try {
     return realpathSync(place);
   } catch {

@@ -69,14 +69,14 @@ export class LimitGroups {
     const held = new Set<Controller>();
     const groups: ControlGroup[] = [];
     const events: SandboxLimits["events"][number][] = [];
-    for (const home of this.#homes) {
+    const made = this.#homes.map(async (home) => {
       const group = ControlGroup.at(path.join(home.directory, this.#name));
-      if (!(await makeGroup(group, home))) continue;
-      const set = await setLimits(group, home, { memoryBytes, pids });
-      if (set.length === 0) {
-        await group.remove();
-        continue;
-      }
+      const set = (await makeGroup(group, home)) ? await setLimits(group, home, { memoryBytes, pids }) : undefined;
+      if (set?.length === 0) await group.remove();
+      return { group, home, set: set ?? [] };
+    });
+    for (const { group, home, set } of await Promise.all(made)) {
+      if (set.length === 0) continue;
       groups.push(group);
       for (const each of set) held.add(each);
       if (set.includes("memory")) events.push(memoryEvents(group, home));
@@ -124,9 +124,8 @@ async function setLimits(
   home: GroupHome,
   limits: { readonly memoryBytes: number; readonly pids: number },
 ): Promise<Controller[]> {
-  const set: Controller[] = [];
-  for (const each of home.controllers) if (await setLimit(each, group, home, limits)) set.push(each);
-  return set;
+  const done = await Promise.all(home.controllers.map(async (each) => setLimit(each, group, home, limits)));
+  return home.controllers.filter((_, index) => done[index] === true);
 }
 
 async function setLimit(

@@ -3,6 +3,7 @@ import { hostEnvironment, type SessionDirectories } from "@fenced/executor-kit";
 import { findProgram } from "../languages/find-languages.ts";
 import type { VirtualEnv } from "../virtual-env.ts";
 import { userInside, type SandboxPlan, type SettingsFile } from "./bubblewrap-command.ts";
+import { compiledSupervisor } from "./compiled-supervisor.ts";
 import { findInstallations, type Installations } from "./find-installations.ts";
 import type { SandboxLimits } from "./limit-groups.ts";
 import { noBubblewrap } from "./sandbox-problems.ts";
@@ -75,6 +76,7 @@ export async function prepareSandbox(
     programs,
     searchPath: variables["PATH"] ?? searchPath,
     trustedPath: installed.trustedPath,
+    compiled: compiledSupervisor(installed.python),
     network: wishes.network === "open" ? "open" : "none",
     limits,
     user,

@@ -6,10 +6,10 @@ import { findProgram } from "../languages/find-languages.ts";
 export const deviceNames: readonly string[] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /**
- * Mounts each device file read-only on itself; that concerns its mode and owner, not what programs write to it. A user
- * namespace lets nobody clear the other two options, which `/dev` often has.
+ * Mounts paths read-only on themselves; for a device file that concerns its mode and owner, not what programs write to it. A
+ * user namespace lets nobody clear the other two options, which `/dev` often has.
  */
-const program = `for each in ${deviceNames.join(" ")}; do "$0" -o bind,ro,nosuid,noexec "/dev/$each" "/dev/$each" || exit 1; done; exec "$@"`;
+const program = `left=$1 mount=$0; shift; while [ "$left" -gt 0 ]; do "$mount" -o rbind,ro,nosuid,noexec "$1" "$1" || exit 1; shift; left=$((left - 1)); done; exec "$@"`;
 const systemPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 /**
@@ -31,7 +31,31 @@ export function withReadOnlyDevices(
     });
   });
   const user = mayMount() ? [] : ["--user", "--map-root-user"];
-  return [unshare, ...user, "--mount", "--", "/bin/sh", "-c", program, mount, ...command];
+  const mounted = mountedDevices();
+  const places = mounted.length < deviceNames.length ? ["/dev", ...mounted] : mounted;
+  return [
+    unshare,
+    ...user,
+    "--mount",
+    "--",
+    "/bin/sh",
+    "-c",
+    program,
+    mount,
+    String(places.length),
+    ...places,
+    ...command,
+  ];
+}
+
+/** Device files that are mounts of their own, as in a container without privileges: the options of `/dev` do not apply to them. */
+function mountedDevices(): string[] {
+  const mounts = new Set(
+    readFileSync("/proc/self/mountinfo", "utf8")
+      .split("\n")
+      .map((line) => line.split(" ")[4]),
+  );
+  return deviceNames.map((each) => `/dev/${each}`).filter((each) => mounts.has(each));
 }
 
 /** True if this process has `CAP_SYS_ADMIN`; root in a container usually does not. */

@@ -4,13 +4,14 @@ import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
+import { inGroups } from "@fenced/executor-kit";
 import { NoPython, type SupervisorProcess } from "../running-supervisor.ts";
 import {
-  bubblewrapCommand,
   filterDescriptor,
   firstSettingsDescriptor,
   infoDescriptor,
   type SandboxPlan,
+  sandboxStart,
 } from "./bubblewrap-command.ts";
 import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
@@ -37,9 +38,8 @@ export class SandboxProcess implements SupervisorProcess {
   constructor(plan: SandboxPlan, env: Readonly<Record<string, string>>) {
     if (process.arch !== "x64" && process.arch !== "arm64") throw unsupportedSystem();
     this.#plan = plan;
-    let command: readonly [string, ...string[]] = bubblewrapCommand(plan);
-    for (const group of plan.limits.groups) command = group.wrap(command, env);
-    const [program, ...words] = command;
+    const { command, input } = sandboxStart(plan);
+    const [program, ...words] = inGroups(plan.limits.groups, command, env);
     const stdio = Array.from({ length: firstSettingsDescriptor + plan.settings.length }, () => "pipe" as const);
     this.#child = spawn(program, words, { cwd: "/", env, stdio, detached: true });
     this.#ended = new Promise((resolve) => {
@@ -62,6 +62,7 @@ export class SandboxProcess implements SupervisorProcess {
       this.#info = (this.#info + bytes.toString()).slice(0, longestWords);
     });
     for (const stream of [stdin, filter, info]) stream.on("error", () => {});
+    stdin.write(input);
     filter.end(systemCallFilter(process.arch));
     for (const [index, { text }] of plan.settings.entries()) {
       const file = all[firstSettingsDescriptor + index];
@@ -79,9 +80,11 @@ export class SandboxProcess implements SupervisorProcess {
 
   /** @throws BackendUnavailableError if the sandbox is not in the control groups that enforce its limits. */
   async check(): Promise<void> {
-    for (const { directory } of this.#plan.limits.groups) {
-      const members = await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "");
-      if (members.split("\n").includes(String(this.#child.pid))) continue;
+    const members = this.#plan.limits.groups.map(async ({ directory }) => {
+      return { directory, list: await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "") };
+    });
+    for (const { directory, list } of await Promise.all(members)) {
+      if (list.split("\n").includes(String(this.#child.pid))) continue;
       throw new BackendUnavailableError(`The sandbox could not enter its control group ${directory}`, {
         remedy: "Let this program move processes there, or run it where it cannot create any control groups.",
       });

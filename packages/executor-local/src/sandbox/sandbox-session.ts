@@ -34,7 +34,7 @@ interface SessionParts {
   readonly network: SessionNetwork | undefined;
   readonly directories: SessionDirectories;
   readonly groups: LimitGroups;
-  readonly leashes: readonly Leash[];
+  readonly leash: Leash;
 }
 
 /** A session whose blocks run in a Linux sandbox. A lost sandbox is replaced for the next block. */
@@ -63,14 +63,13 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
     const groups = await LimitGroups.plan(`fenced-${randomUUID()}`);
     // Started before there is anything to remove, since this program may die at any moment.
     const mark = { name: sessionMark, value: settings.id };
-    const leashes = [
-      new Leash({ mark, ...directories.leashed }),
-      ...groups.all.map((controlGroup) => new Leash({ mark, controlGroup, remove: [] })),
-    ];
-    const parts = { directories, groups, leashes, network: SessionNetwork.of(settings.network, EgressProxy) };
+    const leash = new Leash({ mark, controlGroups: groups.all, ...directories.leashed });
+    const parts = { directories, groups, leash, network: SessionNetwork.of(settings.network, EgressProxy) };
     try {
-      await directories.make();
-      const session = new SandboxSession(settings, parts, await groups.make(settings));
+      const [limits, made] = await Promise.allSettled([groups.make(settings), directories.make()]);
+      if (limits.status === "rejected") throw limits.reason;
+      if (made.status === "rejected") throw made.reason;
+      const session = new SandboxSession(settings, parts, limits.value);
       await session.ready(signal);
       return session;
     } catch (error) {
@@ -123,12 +122,12 @@ function memorySentence({ memoryBytes }: SandboxLimits): string {
   return `\nThe block was killed because its sandbox ran out of memory (limit: ${limit} MiB). Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
 }
 
-async function release({ directories, groups, leashes, network }: SessionParts): Promise<void> {
+async function release({ directories, groups, leash, network }: SessionParts): Promise<void> {
   try {
     await network?.close();
-    await groups.remove();
-    await directories.remove();
+    const [removed] = await Promise.allSettled([directories.remove(), groups.remove()]);
+    if (removed.status === "rejected") throw removed.reason;
   } finally {
-    await Promise.all(leashes.map(async (leash) => leash.release()));
+    await leash.release();
   }
 }

@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import sys
 
 import _fenced_processes as processes
@@ -12,11 +11,14 @@ import _fenced_processes as processes
 VERSION_LIMIT = 5000
 
 
-def greeting(directory, probe_file, path, programs):
-    """Returns the lines of the greeting. Creates the session's directory."""
+def greeting(directory, probe_file, path, programs, known_node):
+    """Returns the lines of the greeting. Creates the session's directory. `known_node`: the version of a Node that need not be asked
+    for it, and its real path; or nothing."""
     path = path or os.environ.get("PATH", os.defpath)
     places = [(name, processes.which(name, path)) for name in programs]
-    asked = ask_version(dict(places)["node"]) if dict(places).get("node") else None
+    node = dict(places).get("node")
+    version, _, known = known_node.partition(" ")
+    asked = ask_version(node) if node and os.path.realpath(node) != known else None
     lines = ["self %d" % processes.SELF, "uid %d" % os.getuid(), "gid %d" % os.getgid(), "probe " + probe(probe_file)]
     lines += ["program %s %s" % each for each in places if each[1]]
     installed = packages(path)
@@ -29,8 +31,8 @@ def greeting(directory, probe_file, path, programs):
             lines.append("problem " + str(error))
     if asked:
         version = answer(*asked)
-        if version:
-            lines.append("node " + version)
+    if node and version:
+        lines.append("node " + version)
     return lines
 
 
@@ -96,7 +98,7 @@ def answer(asked, reading):
     waiting.register(reading, select.POLLIN)
     said = os.read(reading, 100) if waiting.poll(VERSION_LIMIT) else b""
     os.close(reading)
-    os.kill(asked, signal.SIGKILL)
+    os.kill(asked, processes.signal.SIGKILL)
     os.waitpid(asked, 0)
     return said.decode("utf-8", "replace").strip()
 

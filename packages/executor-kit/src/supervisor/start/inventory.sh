@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # Runs where there is no Python: reports its user and the programs that it finds, then waits until its input ends, which means
 # that the program that started it has ended. Uses only POSIX shell built-ins. Takes the arguments of supervisor.py.
-directory=$1 probe=$3 mounts=$7
-shift 7
+directory=$1 probe=$3 mounts=$8
+shift 8
 printf 'FENCED0\n'
 mkdir -p "$directory/home" 2>/dev/null
 printf 'self %s\n' "$$"

@@ -4,6 +4,7 @@ import { supervisorProgram } from "../python-programs.ts";
 const bootProgram: string = readFileSync(new URL("./boot.sh", import.meta.url), "utf8");
 const inventoryProgram: string = readFileSync(new URL("./inventory.sh", import.meta.url), "utf8");
 const loadProgram: string = readFileSync(new URL("./load.py", import.meta.url), "utf8");
+const loadCompiledProgram: string = readFileSync(new URL("./load_compiled.py", import.meta.url), "utf8");
 const pythonProgram: string = readFileSync(new URL("./python.sh", import.meta.url), "utf8");
 
 /** Settings of a supervisor. */
@@ -48,6 +49,12 @@ export interface SupervisorConfig {
    * has started the supervisor and left it a socket. Linux only. Default: no keeper.
    */
   readonly keeper?: string;
+  /** A Node whose version need not be asked for, if it is the `node` among `programs`. Default: none. */
+  readonly node?: {
+    /** Absolute path there, without symbolic links. */
+    readonly path: string;
+    readonly version: string;
+  };
 }
 
 /**
@@ -78,11 +85,33 @@ export interface SupervisorLoader {
  * const { command, program } = supervisorLoader({ directory: "/tmp/session", workspace: "/workspace" });
  */
 export function supervisorLoader(config: SupervisorConfig): SupervisorLoader {
-  const program = Buffer.from([supervisorProgram, ...wordsOf(config)].join("\0"));
-  return {
-    command: pythonCommand(loadProgram),
-    program: Buffer.concat([Buffer.from(String(program.length).padStart(sizeDigits, "0")), program]),
-  };
+  return { command: pythonCommand(loadProgram), program: sized(programAndWords(config)) };
+}
+
+/** A supervisor that a Python program of the caller becomes, once that has done something else. */
+export interface SupervisorContinuation {
+  /** How that program ends. It needs Python 3.8 or later, with the options `-I -S -X utf8`. */
+  readonly python: string;
+  /** What to write to its standard input before you pass the streams to `connectSupervisor`. */
+  readonly program: Uint8Array;
+}
+
+/**
+ * Continues a Python program of the caller as the supervisor, without starting another Python.
+ *
+ * @param compiled - what `compileSupervisor` returned, which halves the start of the same Python. Default: nothing.
+ */
+export function supervisorContinuation(config: SupervisorConfig, compiled?: Uint8Array): SupervisorContinuation {
+  const program = Buffer.concat([sized(programAndWords(config)), sized(compiled ?? Buffer.from("\0"))]);
+  return { python: loadCompiledProgram, program };
+}
+
+function programAndWords(config: SupervisorConfig): Buffer {
+  return Buffer.from([supervisorProgram, ...wordsOf(config)].join("\0"));
+}
+
+function sized(bytes: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(String(bytes.length).padStart(sizeDigits, "0")), bytes]);
 }
 
 /**
@@ -107,7 +136,9 @@ function wordsOf(config: SupervisorConfig): string[] {
     onHost,
     probe = "",
     keeper = "",
+    node,
   } = config;
+  const knownNode = node ? `${node.version} ${node.path}` : "";
   const kind = alone === true ? "alone" : onHost === true ? "host" : "";
-  return [directory, workspace, probe, path, kind, keeper, String(mounts.length), ...mounts, ...programs];
+  return [directory, workspace, probe, path, kind, keeper, knownNode, String(mounts.length), ...mounts, ...programs];
 }
