@@ -3,10 +3,12 @@
  * on a machine share what has been run before, in the user's cache folder.
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { ensureInstalled, onWindows, pnpmCommand, root, stopTogether } from "./workspace.mjs";
+
+const turbo = join(root, "node_modules", "turbo", "bin", "turbo");
 
 const summaries = join(root, ".turbo", "runs");
 /** Tasks whose outcome depends on more of the machine than Node. */
@@ -48,11 +50,14 @@ export async function runTasks(
   ensureInstalled();
   const temporary = mkdtempSync(join(tmpdir(), "tasks-"));
   try {
+    // Where there are no links to scripts, turbo calls pnpm itself.
+    const [program, ...first] = onWindows ? [...pnpmCommand(), "exec", "turbo"] : [process.execPath, turbo];
+    if (!onWindows) symlinkSync(join(root, "scripts", "run-script.mjs"), join(temporary, "pnpm"));
     /** @type {NodeJS.ProcessEnv & { FENCED_BACKENDS: string }} */
     const environment = {
       ...process.env,
       // As npm and pnpm do for scripts: the workspace's own tools are among the backends.
-      PATH: [join(root, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter),
+      PATH: [temporary, join(root, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter),
       FENCED_BACKENDS: join(temporary, "backends.json"),
       ...turboEnvironment(),
       ...env,
@@ -60,9 +65,8 @@ export async function runTasks(
     if (tasks.some((task) => onTheMachine.test(task.replace(/^.*#/, "")))) {
       environment.FENCED_MACHINE = await machine(environment);
     }
-    const [program, ...first] = pnpmCommand();
     const force = taskArguments.length > 0 ? ["--force", "--", ...taskArguments] : [];
-    const words = [...first, "exec", "turbo", "run", ...tasks, "--summarize", ...turboArguments, ...force];
+    const words = [...first, "run", ...tasks, "--summarize", ...turboArguments, ...force];
     const began = Date.now();
     const child = spawn(program, words, {
       cwd: root,
