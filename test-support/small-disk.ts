@@ -5,10 +5,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished } from "vitest";
 
-/** A directory on a file system of its own, of 256 KiB, that is removed when the test ends. Needs root. */
-export async function smallDisk(): Promise<string> {
+/**
+ * A directory on a file system of its own that is removed when the test ends. Needs root.
+ *
+ * @param size - as `mount` takes it. Default: 256 KiB.
+ */
+export async function smallDisk(size = "256k"): Promise<string> {
   const directory = await mkdtemp(path.join(await realpath(tmpdir()), "fenced-test-"));
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", directory]);
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", directory]);
   onTestFinished(async () => {
     execFileSync("umount", [directory]);
     await rmdir(directory);

@@ -53,6 +53,12 @@ describe("files in a volume", { ...needs("docker"), timeout: 300_000 }, () => {
     expect([stderr, await readdir(workDir)]).toEqual(["", ["small"]]);
   });
 
+  it("count for `maxWorkspaceBytes` even if they are deleted but still open", async () => {
+    await using executor = createExecutor({ containerName, reuse: true, workDir, maxWorkspaceBytes: 10_000_000 });
+    const code = "exec 3>hidden; rm hidden; head -c 40000000 /dev/zero >&3; sleep 600";
+    expect(await run(executor, "bash", code)).toMatchObject({ exitCode: 153 });
+  });
+
   it("may be in another volume that is mounted in it", async () => {
     await docker("rm", "--force", "--volumes", containerName);
     await startContainer(pythonImage, "/workspace", ["--volume", "/workspace/data", "--tmpfs", "/workspace/memory"]);

@@ -21,6 +21,12 @@ export interface BackendSession {
   readonly files: BackendFiles;
 
   /**
+   * Measures the disk space of the workspace where the programs run, so that deleted files that they hold open count,
+   * too; stops counting beyond `atMost`. Default: that of `files`.
+   */
+  diskUsage?(atMost: number): Promise<number>;
+
+  /**
    * Returns where function modules are stored; without this method, the session offers no functions. Called before
    * functions are set up.
    *

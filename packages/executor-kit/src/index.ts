@@ -42,6 +42,7 @@ export { OutputCollector, type StreamName } from "./output/output-collector.ts";
 export { ControlGroup, inGroups } from "./processes/control-group.ts";
 export { Heartbeat, type HeartbeatOptions } from "./processes/heartbeat.ts";
 export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts";
+export { HeldBytes } from "./processes/held-bytes.ts";
 export { Leash, type LeashOptions, removalFunctions } from "./processes/leash.ts";
 export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";

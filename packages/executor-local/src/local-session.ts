@@ -12,6 +12,7 @@ import {
   commandLineCapabilities,
   commandWithoutFile,
   functionVariables,
+  HeldBytes,
   hostEnvironment,
   hostFunctionLanguages,
   isDiskFull,
@@ -75,12 +76,14 @@ export class LocalSession implements BackendSession {
   readonly #started = new Set<number>();
   /** Pipes to which processes left running by finished blocks still write. */
   readonly #leftOpen = new Set<net.Socket>();
+  readonly #held: HeldBytes;
   /** The socket over which programs call host functions. */
   #calls: Awaited<ReturnType<typeof listenForCalls>> | undefined;
 
   private constructor(settings: LocalSessionSettings, parts: SessionParts) {
     this.#settings = settings;
     this.#parts = parts;
+    this.#held = new HeldBytes({ mark: parts.ground.mark }, parts.ground.directories.workDirectory);
     const languages = [...parts.languages.found.keys()];
     this.capabilities = {
       ...commandLineCapabilities(languages),
@@ -171,6 +174,11 @@ export class LocalSession implements BackendSession {
 
   get files(): DirectoryFiles {
     return this.#parts.ground.directories.files();
+  }
+
+  async diskUsage(atMost: number): Promise<number> {
+    const bytes = await this.files.diskUsage(atMost);
+    return bytes > atMost ? bytes : bytes + (await this.#held.count());
   }
 
   get workspacePath(): string {

@@ -94,7 +94,8 @@ export async function freeze(
   return frozen;
 }
 
-function membersOf({ root, endedRoots, mark }: ProcessFamily, all: readonly ProcessInfo[]): number[] {
+/** The processes of a family, except this one. */
+export function membersOf({ root, endedRoots, mark }: ProcessFamily, all: readonly ProcessInfo[]): number[] {
   const members = new Set<number>();
   const sessions = new Set(endedRoots);
   // A process that has the id of an ended leader is unrelated, and so is its session.

@@ -21,7 +21,7 @@ const workspaceFullExitCode = 153;
  * @param maxBytes - the limit; `undefined` if there is none.
  */
 export async function guardWorkspace(
-  session: Pick<BackendSession, "files">,
+  session: Pick<BackendSession, "files" | "diskUsage">,
   maxBytes: number | undefined,
   sink: Sink,
   run: (sink: Sink) => Promise<BlockOutcome>,
@@ -75,9 +75,9 @@ async function watchUsage(
 }
 
 /** Returns zero if the workspace cannot be measured now, because code is changing it or the backend is gone. */
-async function diskUsage(session: Pick<BackendSession, "files">, atMost: number): Promise<number> {
+async function diskUsage(session: Pick<BackendSession, "files" | "diskUsage">, atMost: number): Promise<number> {
   try {
-    return (await session.files.diskUsage?.(atMost)) ?? 0;
+    return (await (session.diskUsage?.(atMost) ?? session.files.diskUsage?.(atMost))) ?? 0;
   } catch {
     return 0;
   }

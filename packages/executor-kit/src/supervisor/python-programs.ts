@@ -43,6 +43,11 @@ export const warmProgram: string = withModules({
   _fenced_warm: readFileSync(new URL("./warm/warm.py", import.meta.url), "utf8"),
 });
 
+/** Loaded by the supervisor to measure the work directory. */
+export const measureProgram: string = withModules({
+  _fenced_measure: readFileSync(new URL("./files/measure.py", import.meta.url), "utf8"),
+});
+
 /** Answers one request for workspace files. */
 export const filesProgram: string = withModules({
   _fenced_mounts: mounts,

@@ -6,7 +6,7 @@ import type { Supervisor } from "./supervisor.ts";
 
 /** Runs the programs of a place: its supervisor, or something that does part of a supervisor's work. */
 export type PlaceRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
-  Partial<Pick<Supervisor, "openCalls" | "keepWarm" | "openInterpreter" | "forkInterpreter" | "ping">>;
+  Partial<Pick<Supervisor, "openCalls" | "keepWarm" | "openInterpreter" | "forkInterpreter" | "ping" | "measure">>;
 
 /** A block's file. */
 export interface BlockFile {

@@ -147,6 +147,11 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     throw new ExecutorStoppedError("The executor is not started", { remedy: "Call start() first." });
   }
 
+  async diskUsage(atMost: number): Promise<number> {
+    const { runner, files } = this.#current ?? {};
+    return (await (runner?.measure?.(atMost) ?? files?.diskUsage?.(atMost))) ?? 0;
+  }
+
   /** The session's own directory, as programs see it. */
   protected get directory(): string {
     return this.#settings.directory;

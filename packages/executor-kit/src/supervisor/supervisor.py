@@ -74,6 +74,11 @@ def obey(kind, number, payload):
             blocks.sessions = load("sessions", payload)
         else:
             blocks.sessions.obey(number, payload)
+    elif kind == wire.MEASURE:
+        most, source = payload.split(b"\0", 1)
+        if blocks.measure is None:
+            blocks.measure = load("measure", source)
+        blocks.measure.ask(number, int(most))
     elif kind == wire.LISTEN:
         network = number == tunnels.NETWORK
         place = os.path.join(DIRECTORY, "calls")
@@ -242,7 +247,8 @@ def main():
     limits = own_limits()
     while True:
         killing = resetting or ending or any(block.killing for block in blocks.blocks.values())
-        for descriptor, mask in events.poll(0.005 if killing else 5):
+        measuring = blocks.measure is not None and blocks.measure.step()
+        for descriptor, mask in events.poll(0 if measuring else 0.005 if killing else 5):
             serve(descriptor, mask)
         blocks.kill_on()
         ending = blocks.sessions is not None and blocks.sessions.ends.keep_ending()

@@ -9,7 +9,7 @@ import { ProgramFeed } from "./blocks/program-feed.ts";
 import { RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
-import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
+import { measureProgram, spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
 import { encodeFrame, FrameReader, frameType, hostMagic, type Receiver } from "./wire/wire.ts";
 
@@ -20,6 +20,8 @@ const mostUnread = 1_048_576;
 const inputPiece = 262_144;
 /** Time limit for killed programs to end in milliseconds. */
 const killMs = 10_000;
+/** Time limit for a measurement in milliseconds; the supervisor itself gives up earlier. */
+const measuringMs = 60_000;
 
 /** A caller that waits for an answer. */
 interface Waiting {
@@ -44,6 +46,9 @@ export class Supervisor {
   #interpreters: Interpreters | undefined;
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
+  /** Those who wait for a measurement, by number; `undefined` if there has been none. */
+  #measuring: Map<number, (bytes: number | Error) => void> | undefined;
+  #measurements = 0;
   readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
   /** Bytes sent for tunnels since the stream last had room. */
   #unread = 0;
@@ -120,6 +125,26 @@ export class Supervisor {
   }
 
   /**
+   * Measures the disk space of the work directory, with deleted files that programs hold open; stops counting beyond
+   * `atMost`.
+   *
+   * @throws BackendUnavailableError if there is no answer; the error passed to `fail`, if the supervisor is lost.
+   */
+  async measure(atMost: number): Promise<number> {
+    if (this.#lost) throw this.#lost;
+    const source = this.#measuring ? "" : measureProgram;
+    const waiting = (this.#measuring ??= new Map());
+    const number = (this.#measurements += 1);
+    const answer = new Promise<number | Error>((resolve) => {
+      waiting.set(number, resolve);
+    });
+    this.#send(frameType.measure, number, Buffer.from(`${Math.min(atMost, Number.MAX_SAFE_INTEGER)}\0${source}`));
+    const bytes = await within(measuringMs, answer).finally(() => waiting.delete(number));
+    if (typeof bytes === "number") return bytes;
+    throw bytes ?? notMeasured();
+  }
+
+  /**
    * Keeps interpreters waiting: a Python interpreter from which programs are forked, and a JavaScript interpreter that
    * becomes the next program and runs only while no program does. They start while no program runs. Until they are
    * ready, and where they cannot be used, each program starts its own interpreter.
@@ -176,6 +201,7 @@ export class Supervisor {
     this.#interpreters?.fail(error);
     for (const number of this.#feeds.keys()) this.#endFeed(number);
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
+    for (const settle of this.#measuring?.values() ?? []) settle(error);
     this.#tunnels.fail(error);
   }
 
@@ -203,6 +229,7 @@ export class Supervisor {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.resolve();
     else if (type === frameType.fed) this.#fed(number, payload);
+    else if (type === frameType.measured) this.#measuring?.get(number)?.(Number(payload.toString("latin1")));
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
       this.#interpreters?.report(type, number, payload);
     } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
@@ -286,6 +313,12 @@ export class Supervisor {
 function notRead(): BackendUnavailableError {
   return new BackendUnavailableError("The supervisor has stopped reading", {
     remedy: "Call again to start a new one.",
+  });
+}
+
+function notMeasured(): BackendUnavailableError {
+  return new BackendUnavailableError(`The workspace was not measured within ${measuringMs / 1000} s`, {
+    remedy: "Call restart(), which ends all processes there.",
   });
 }
 

@@ -25,8 +25,8 @@ environment = {}
 # The directory with the command that calls host functions, for blocks that may call them.
 commands = ""
 # Modules that keep a Python interpreter (`warm`) and a JavaScript one (`spare`) waiting, and that keep interpreters alive from
-# block to block (`sessions`). Each is loaded when the host asks for it.
-warm = spare = sessions = None
+# block to block (`sessions`), and that measures the work directory (`measure`). Each is loaded when the host asks for it.
+warm = spare = sessions = measure = None
 # Children of this program that wait for blocks and have not run any code yet.
 waiting = set()
 inputs, blocks = {}, {}

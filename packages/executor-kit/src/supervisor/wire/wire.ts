@@ -40,7 +40,9 @@ export const frameType = {
   sessionEnded: 31,
   /** A part of a display, in a place without back-pressure for displays: 1 if it is the last part, else 0, then bytes. */
   display: 32,
+  measured: 33,
   session: 64,
+  measure: 65,
 } as const;
 
 /** The same table for Python, as the module `_fenced_wire`: `TUNNEL_WRITE = 7`. */
@@ -124,7 +126,7 @@ export class FrameReader {
 
   #begin(): void {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.display;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.measured;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }
