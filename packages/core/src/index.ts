@@ -36,7 +36,13 @@ export { describeCodeResult, savedFileNames } from "./execution/describe-code-re
 export type { Display, MimeBundle } from "./execution/display.ts";
 export { displayImage, type DisplayImage } from "./execution/display-image.ts";
 export type { ExecuteOptions } from "./execution/execute-options.ts";
-export { executeWithProgress, type ProgressOptions } from "./execution/execute-with-progress.ts";
+export {
+  executeWithProgress,
+  type FollowOptions,
+  followRun,
+  type ProgressOptions,
+  type ProgressReports,
+} from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
 export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
 export type {

@@ -15,8 +15,8 @@ import { addWriteFile } from "./tools/write-file.ts";
 const serverOptions = optionsSchema({ executor: codeExecutorOption, ...serverLimits });
 
 /**
- * Creates a Model Context Protocol server for an executor, with the tools `run_code`, `list_files`, `read_file`,
- * `write_file` and `restart`. Connect it to any transport of the official SDK; it serves one client.
+ * Creates a Model Context Protocol server for an executor, with the tools `run_code`, `wait_for_code`, `cancel_code`,
+ * `list_files`, `read_file`, `write_file` and `restart`. Connect it to any transport of the official SDK; it serves one client.
  *
  * @param executor - where the code runs. It starts on the first call that needs it or, if it does not know its
  * languages before it has started, when the server is connected. You stop it after the server has closed.

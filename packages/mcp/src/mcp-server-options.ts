@@ -1,5 +1,11 @@
 import type { ModelOutputLimits } from "@fenced/core";
-import { millisecondsOption, modelOutputLimits, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
+import {
+  millisecondsOption,
+  modelOutputLimits,
+  timeLimitOption,
+  wholeNumberOption,
+  type OptionSchemas,
+} from "@fenced/core/options";
 import * as z from "zod";
 import type { ApprovedCalls } from "./connect/connected-servers.ts";
 import { type McpTarget, mcpTargetsOption } from "./connect/mcp-target.ts";
@@ -12,6 +18,12 @@ export interface McpServerOptions extends ModelOutputLimits {
    * between. Default: 10,000.
    */
   readonly heartbeatMs?: number | undefined;
+  /**
+   * Milliseconds after which `run_code` and `wait_for_code` answer that the code is still running, so that no client gives
+   * up on it; the model then calls `wait_for_code`. The code's own time limit goes on. `Infinity`: only at its end. Default:
+   * 50,000.
+   */
+  readonly answerAfterMs?: number | undefined;
   /** Maximum bytes of a file that `read_file` returns. Default: 3,750,000, which is 5 MB in base64. */
   readonly maxFileBytes?: number | undefined;
   /** Maximum number of files that `list_files` returns. Default: 1,000. */
@@ -32,6 +44,9 @@ export interface McpServerOptions extends ModelOutputLimits {
   readonly connectTimeoutMs?: number | undefined;
 }
 
+/** The default of `answerAfterMs`: clients of the official SDK give up after a minute, with or without progress. */
+export const defaultAnswerAfterMs = 50_000;
+
 /** The default of `heartbeatMs`: clients of the official SDK give up after a minute, some hosts after half of one. */
 export const defaultHeartbeatMs = 10_000;
 
@@ -39,6 +54,7 @@ export const defaultHeartbeatMs = 10_000;
 export const serverLimits: OptionSchemas<McpServerOptions> = {
   ...modelOutputLimits,
   heartbeatMs: wholeNumberOption({ from: 1, to: 2_147_483_647, unit: "milliseconds" }).exactOptional(),
+  answerAfterMs: timeLimitOption.exactOptional(),
   maxFileBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
   maxFiles: wholeNumberOption({ from: 0 }).exactOptional(),
   connect: mcpTargetsOption.exactOptional(),

@@ -37,7 +37,15 @@ describe.each(transports)("over %s", (_, connect) => {
 
   it("describes its tools", async () => {
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["run_code", "list_files", "read_file", "write_file", "restart"]);
+    expect(tools.map(({ name }) => name)).toEqual([
+      "run_code",
+      "wait_for_code",
+      "cancel_code",
+      "list_files",
+      "read_file",
+      "write_file",
+      "restart",
+    ]);
     expect(tools[0]).toMatchObject({
       description: expect.stringMatching(/^Runs code and returns what it prints\. Languages: python, /),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
@@ -46,7 +54,8 @@ describe.each(transports)("over %s", (_, connect) => {
         properties: { language: { enum: expect.arrayContaining(["python"]) } },
       },
     });
-    expect(tools[1]?.annotations).toEqual({ readOnlyHint: true, openWorldHint: false });
+    const listFiles = tools.find(({ name }) => name === "list_files");
+    expect(listFiles?.annotations).toEqual({ readOnlyHint: true, openWorldHint: false });
   });
 
   it("runs code, and reports how it ended", needs("python3"), async () => {

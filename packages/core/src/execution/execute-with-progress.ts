@@ -7,16 +7,19 @@ import {
   codeExecutorOption,
   executeOptionSchemas,
   millisecondsOption,
+  signalOption,
   wholeNumberOption,
 } from "../options/check-options.ts";
+import type { SubmittedRun } from "../runs/submitted-run.ts";
 import { TerminalTail } from "../text/terminal-lines.ts";
 import type { CodeBlock } from "./code-block.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { CodeResult } from "./code-result.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
+import type { ExecutionEvent } from "./execution-event.ts";
 
-/** Options of `executeWithProgress`. */
-export interface ProgressOptions extends ExecuteOptions {
+/** How progress is reported. */
+export interface ProgressReports {
   /**
    * Receives what was printed since the last call, as a terminal would show it: only the last state of a progress bar, and no
    * escape sequences. What is printed shortly before the end is only in the result.
@@ -33,18 +36,36 @@ export interface ProgressOptions extends ExecuteOptions {
   readonly cumulative?: boolean | undefined;
 }
 
+/** Options of `executeWithProgress`. */
+export interface ProgressOptions extends ExecuteOptions, ProgressReports {}
+
+/** Options of `followRun`. */
+export interface FollowOptions extends ProgressReports {
+  /** Ends the following, which then rejects with its reason; the run goes on. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const reportOptions: OptionSchemas<ProgressReports> = {
+  onProgress: callbackOption<(text: string) => void>(),
+  intervalMs: millisecondsOption.exactOptional(),
+  maxCharacters: wholeNumberOption({ from: 0 }).exactOptional(),
+  cumulative: z.boolean().exactOptional(),
+};
+
 interface ProgressArguments extends ProgressOptions {
   readonly executor: CodeExecutor;
 }
 
 const progressArguments = optionsSchema({
   ...executeOptionSchemas,
+  ...reportOptions,
   executor: codeExecutorOption,
-  onProgress: callbackOption<(text: string) => void>(),
-  intervalMs: millisecondsOption.exactOptional(),
-  maxCharacters: wholeNumberOption({ from: 0 }).exactOptional(),
-  cumulative: z.boolean().exactOptional(),
 } satisfies OptionSchemas<ProgressArguments>);
+
+const followOptions: z.ZodType<FollowOptions> = optionsSchema({
+  ...reportOptions,
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<FollowOptions>);
 
 /**
  * Runs blocks as `executeCodeBlocks` does, and passes on what they print in portions that are limited in number and
@@ -58,19 +79,28 @@ export async function executeWithProgress(
   progressOptions: ProgressOptions,
 ): Promise<CodeResult> {
   const checked = checkOptions(progressArguments, { ...progressOptions, executor }, "executeWithProgress");
-  const { executor: _, onProgress, intervalMs = 250, maxCharacters = 4000, cumulative = false, ...options } = checked;
-  const portions = new Portions(onProgress, { intervalMs, maxCharacters, cumulative });
-  try {
-    for await (const event of executor.streamCodeBlocks(blocks, options)) {
-      if (event.type === "stdout" || event.type === "stderr") portions.add(event.text);
-      if (event.type === "result") return event.result;
-    }
-  } finally {
-    portions.close();
-  }
-  throw new TypeError(
-    "The executor's stream ended without a result. This is a bug in the executor: report it to its authors.",
-  );
+  const { executor: _, onProgress, intervalMs, maxCharacters, cumulative, ...options } = checked;
+  const portions = new Portions({ onProgress, intervalMs, maxCharacters, cumulative });
+  return portions.follow(executor.streamCodeBlocks(blocks, options));
+}
+
+/**
+ * Waits for a submitted run, and passes on what it prints, from the beginning, as `executeWithProgress` does. Nobody who
+ * stops waiting ends the run.
+ *
+ * @throws what `SubmittedRun.result` throws; InvalidInputError if an option is unknown or wrong; the reason of
+ * `options.signal` once it is aborted.
+ */
+export async function followRun(run: SubmittedRun, options: FollowOptions): Promise<CodeResult> {
+  const { signal, ...reports } = checkOptions(followOptions, options, "followRun");
+  return new Portions(reports).follow(executionEvents(run, signal));
+}
+
+async function* executionEvents(
+  run: SubmittedRun,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ExecutionEvent, void, void> {
+  for await (const { event } of run.events({ signal })) if (event.type !== "gap") yield event;
 }
 
 class Portions {
@@ -83,24 +113,32 @@ class Portions {
   /** The text of the last call if calls are cumulative; otherwise empty. */
   #last = "";
 
-  constructor(
-    report: (text: string) => void,
-    how: { readonly intervalMs: number; readonly maxCharacters: number; readonly cumulative: boolean },
-  ) {
-    this.#report = report;
-    this.#terminal = new TerminalTail(how.maxCharacters);
-    this.#intervalMs = how.intervalMs;
-    this.#cumulative = how.cumulative;
+  constructor({ onProgress, intervalMs = 250, maxCharacters = 4000, cumulative = false }: ProgressReports) {
+    this.#report = onProgress;
+    this.#terminal = new TerminalTail(maxCharacters);
+    this.#intervalMs = intervalMs;
+    this.#cumulative = cumulative;
   }
 
-  add(text: string): void {
+  /** Reports what a run prints, up to its result. */
+  async follow(events: AsyncIterable<ExecutionEvent>): Promise<CodeResult> {
+    try {
+      for await (const event of events) {
+        if (event.type === "stdout" || event.type === "stderr") this.#add(event.text);
+        if (event.type === "result") return event.result;
+      }
+    } finally {
+      clearTimeout(this.#timer);
+    }
+    throw new TypeError(
+      "The executor's stream ended without a result. This is a bug in the executor: report it to its authors.",
+    );
+  }
+
+  #add(text: string): void {
     this.#terminal.write(text);
     const wait = this.#reportedAt + this.#intervalMs - performance.now();
     this.#timer ??= setTimeout(() => this.#flush(), Math.max(0, wait));
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
   }
 
   #flush(): void {

@@ -72,9 +72,16 @@ export class McpSession<User> {
     await this.#server.connect(this.#transport);
   }
 
-  /** When the session was last in use, on the clock of `performance`; `undefined` while a request or stream is open. */
+  /**
+   * When the session was last in use, on the clock of `performance`; `undefined` while a request or stream is open, or code
+   * runs.
+   */
   get idleSince(): number | undefined {
-    return this.#requests === 0 ? this.#idleSince : undefined;
+    return this.#requests === 0 && !this.#runsCode ? this.#idleSince : undefined;
+  }
+
+  get #runsCode(): boolean {
+    return this.#executor.runs().some(({ state }) => state === "running");
   }
 
   /**
@@ -102,7 +109,14 @@ export class McpSession<User> {
     this.#requests -= 1;
     if (this.#requests > 0 || this.#ended) return;
     this.#idleSince = performance.now();
-    this.#timer = setTimeout(() => void this.end(), this.#idleMs);
+    this.#watchIdle();
+  }
+
+  #watchIdle(): void {
+    this.#timer = setTimeout(() => {
+      if (this.#runsCode) this.#watchIdle();
+      else void this.end();
+    }, this.#idleMs);
   }
 
   /** Ends the session, which calls `onEnd`. */

@@ -3,33 +3,21 @@ import {
   type CodeBlock,
   codeBlockSchema,
   type CodeExecutor,
-  type CodeResult,
   codeResultForModel,
   describeCodeExecutor,
-  executeWithProgress,
-  knownCapabilities,
-  type ApproveHostCall,
   type HostFunction,
+  knownCapabilities,
   type NetworkDecision,
 } from "@fenced/core";
 import type { McpServer, RegisteredTool } from "@modelcontextprotocol/sdk/server/mcp.js";
-import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import type { CallToolResult, ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
-import type * as z from "zod";
-import { defaultHeartbeatMs, type McpServerOptions } from "../mcp-server-options.ts";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod";
+import type { McpServerOptions } from "../mcp-server-options.ts";
+import { RunningCode, type RunningCodeOptions, type Waited } from "./running-code.ts";
 
-type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
-/** Options of `addRunCode`. */
-export interface RunCodeOptions extends McpServerOptions {
-  /** Functions that the code can call. */
-  readonly functions: () => readonly HostFunction[];
-  /** Decides about calls from the code that a request runs. */
-  readonly approver: (extra: Extra) => ApproveHostCall;
-}
-
-/** Adds the tool that runs code. */
-export function addRunCode(server: McpServer, executor: CodeExecutor, options: RunCodeOptions): void {
+/** Adds the tool that runs code, and those for code that runs for long. */
+export function addRunCode(server: McpServer, executor: CodeExecutor, options: RunningCodeOptions): void {
+  const running = new RunningCode(executor, options);
   let offered = offer(executor, options.functions());
   const tool: RegisteredTool = server.registerTool(
     "run_code",
@@ -39,9 +27,7 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: R
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     },
     async (block, extra) => {
-      const approve = options.approver(extra);
-      const functions = options.functions().map((each) => ({ ...each, approve }));
-      const result = await run(executor, { block, functions, heartbeatMs: options.heartbeatMs }, extra);
+      const waited = await running.begin(block, extra);
       // The languages are exact once the executor has started. One whose session has just ended knows none.
       const now = knownCapabilities(executor) ? offer(executor, options.functions()) : offered;
       if (now.description !== offered.description) {
@@ -49,7 +35,31 @@ export function addRunCode(server: McpServer, executor: CodeExecutor, options: R
         Object.assign(tool, now);
         server.sendToolListChanged();
       }
-      return toToolResult(result, options);
+      return toToolResult(waited, options);
+    },
+  );
+  const inputSchema = { id: z.string().describe("What run_code returned.") };
+  server.registerTool(
+    "wait_for_code",
+    {
+      title: "Wait for code",
+      description: "Waits for code that run_code left running, and returns its result, or that it is still running.",
+      inputSchema,
+      annotations: { readOnlyHint: true, openWorldHint: false },
+    },
+    async ({ id }, extra) => toToolResult(await running.wait(id, extra), options),
+  );
+  server.registerTool(
+    "cancel_code",
+    {
+      title: "Cancel code",
+      description: "Kills code that run_code left running, and everything that it started.",
+      inputSchema,
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    },
+    async ({ id }) => {
+      await running.cancel(id);
+      return { content: [{ type: "text", text: "The code was killed." }] };
     },
   );
 }
@@ -62,43 +72,9 @@ function offer(
   return { description: describeCodeExecutor(executor, languages, functions), inputSchema: codeBlockSchema(languages) };
 }
 
-interface Run {
-  readonly block: CodeBlock;
-  readonly functions: readonly HostFunction[];
-  readonly heartbeatMs: number | undefined;
-}
-
-async function run(
-  executor: CodeExecutor,
-  { block, functions, heartbeatMs = defaultHeartbeatMs }: Run,
-  { signal, _meta, sendNotification }: Extra,
-): Promise<CodeResult> {
-  const progressToken = _meta?.progressToken;
-  const options = { signal, ...(functions.length > 0 && { functions }) };
-  if (progressToken === undefined) return executor.executeCodeBlocks([block], options);
-  let progress = 0;
-  const report = (message: string): void => {
-    progress += 1;
-    const params = { progressToken, progress, message };
-    // Ignore a client that has disconnected; its request's signal aborts.
-    sendNotification({ method: "notifications/progress", params }).catch(() => {});
-  };
-  const startedAt = performance.now();
-  const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
-  // Also while the executor starts, which may pull an image.
-  const heart = setInterval(() => report(`Still running, after ${seconds()} s.`), heartbeatMs);
-  const onProgress = (text: string): void => {
-    heart.refresh();
-    report(text);
-  };
-  try {
-    return await executeWithProgress(executor, [block], { ...options, onProgress });
-  } finally {
-    clearInterval(heart);
-  }
-}
-
-function toToolResult(result: CodeResult, options: McpServerOptions): CallToolResult {
+function toToolResult(waited: Waited, options: McpServerOptions): CallToolResult {
+  if (!("result" in waited)) return stillRunning(waited);
+  const { result } = waited;
   // Paths on the server's host are useless to the client.
   const displays = result.displays.map((display) => ({ ...display, files: [] }));
   const { text, output, truncated, images } = codeResultForModel({ ...result, displays }, 1, options);
@@ -110,6 +86,15 @@ function toToolResult(result: CodeResult, options: McpServerOptions): CallToolRe
   }
   const network = result.network && { network: result.network.map(refusal) };
   return { content, structuredContent: { exitCode, output, truncated, timedOut, stateLost, durationMs, ...network } };
+}
+
+function stillRunning({ id, output }: Extract<Waited, { readonly id: string }>): CallToolResult {
+  const soFar = output === "" ? "It has printed nothing so far." : `It has printed so far:\n${output}`;
+  const next = `To wait for its end, call wait_for_code with the id ${JSON.stringify(id)}; cancel_code kills it.`;
+  return {
+    content: [{ type: "text", text: `The code is still running. ${next}\n${soFar}` }],
+    structuredContent: { running: true, id, output },
+  };
 }
 
 function refusal({ protocol, host, port, reason }: NetworkDecision): Partial<NetworkDecision> {
