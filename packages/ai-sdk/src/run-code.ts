@@ -1,5 +1,7 @@
-import { type CodeBlock, type CodeExecutor, codeResultForModel, executeWithProgress } from "@fenced/core";
+import { createHash } from "node:crypto";
+import { type CodeBlock, type CodeExecutor, codeResultForModel, followRun } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
+import type { ToolExecutionOptions } from "ai";
 import type { CodeExecutionFinished, CodeExecutionOutput } from "./code-execution-output.ts";
 import type { CodeExecutionToolOptions } from "./code-execution-tool-options.ts";
 import { WaitingCalls } from "./code-mode.ts";
@@ -7,7 +9,7 @@ import { WaitingCalls } from "./code-mode.ts";
 interface RunOptions extends CodeExecutionToolOptions {
   readonly signal: AbortSignal | undefined;
   /** The AI SDK's options of the tool call. */
-  readonly callOptions: object;
+  readonly callOptions: Pick<ToolExecutionOptions, "toolCallId">;
 }
 
 /** Runs the code of one call: yields output as it is printed, and the result last. */
@@ -23,10 +25,16 @@ export async function* runCode(
   let output = "";
   const waiting = new WaitingCalls(options, () => news.tell());
   const functions = waiting.functions(callOptions);
-  const run = executeWithProgress(executor, [block], {
-    signal: ending.signal,
+  signal?.throwIfAborted();
+  const submitted = await executor.submit([block], {
+    id: runId(block, callOptions.toolCallId),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(functions.length > 0 && { functions }),
+  });
+  const cancel = (): void => void submitted.cancel();
+  ending.signal.addEventListener("abort", cancel, { once: true });
+  if (ending.signal.aborted) cancel();
+  const run = followRun(submitted, {
     intervalMs: progressIntervalMs,
     maxCharacters: maxProgressCharacters,
     cumulative: true,
@@ -58,12 +66,29 @@ export async function* runCode(
       images: images.map(({ mediaType, bytes }) => ({ mediaType, data: Buffer.from(bytes).toString("base64") })),
       text,
     } satisfies CodeExecutionFinished;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
   } finally {
     // Has no effect on a run that has ended.
     ending.abort();
     await ended;
     unfollow();
   }
+}
+
+/** An id that nobody has chosen by counting: a UUID, or so many characters of a random text. */
+const randomId = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|(?=[a-z]*\d)[\da-z]{15}/i;
+
+/**
+ * The same call again, as durable agents repeat it after a failure, is the same run. Some providers number the calls of an
+ * answer or a conversation; such an id does not identify a call.
+ */
+function runId({ language, code }: CodeBlock, toolCallId: string): string | undefined {
+  if (!randomId.test(toolCallId)) return undefined;
+  return createHash("sha256")
+    .update(JSON.stringify([toolCallId, language, code]))
+    .digest("hex");
 }
 
 /** Lets one reader wait until there is something new, or the end is reached. */
