@@ -30,8 +30,9 @@ describe("code that runs for long", needs("python3"), () => {
     const id = runningId(first);
     let waited = await call(client, "wait_for_code", { id });
     // Python may need longer than the first answer to print.
-    while (!textOf(waited).endsWith("It has printed so far:\none\n"))
+    while (!textOf(waited).endsWith("It has printed so far:\none\n")) {
       waited = await call(client, "wait_for_code", { id });
+    }
     expect(runningId(waited)).toBe(id);
     await call(client, "write_file", { path: "go", content: "" });
     while (waited.structuredContent?.["running"] === true) waited = await call(client, "wait_for_code", { id });
