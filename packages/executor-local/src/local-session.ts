@@ -33,6 +33,7 @@ import { HostGround } from "./host-ground.ts";
 import { findLanguages, type FoundLanguages } from "./languages/find-languages.ts";
 import { PipeSupply } from "./processes/pipes.ts";
 import { runProcess } from "./processes/run-process.ts";
+import { WaitingShells } from "./processes/waiting-shells.ts";
 import { prepareSeatbelt, type Seatbelt, type SeatbeltWishes } from "./sandbox/prepare-seatbelt.ts";
 import { inVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
 
@@ -61,6 +62,7 @@ export interface LocalSessionSettings {
 interface SessionParts {
   readonly ground: HostGround;
   readonly pipes: PipeSupply;
+  readonly shells: WaitingShells;
   readonly env: Readonly<Record<string, string>>;
   readonly languages: FoundLanguages;
   readonly seatbelt: Seatbelt | undefined;
@@ -111,7 +113,10 @@ export class LocalSession implements BackendSession {
         ...(seatbelt ? { wrap: seatbelt.wrap } : {}),
       };
       const [languages] = await Promise.all([findLanguages(table, search), pipes.fill()]);
-      return new LocalSession(settings, { ground, pipes, env, languages, seatbelt });
+      const variables = { ...search.env, [ground.mark.name]: ground.mark.value };
+      const shells = new WaitingShells(ground.group, pipes, directories.sessionDirectory, variables);
+      shells.prepare();
+      return new LocalSession(settings, { ground, pipes, shells, env, languages, seatbelt });
     } catch (error) {
       await ground.release();
       throw error;
@@ -188,6 +193,7 @@ export class LocalSession implements BackendSession {
   async reset(): Promise<void> {
     await this.#parts.ground.endProcesses({ endedRoots: this.#started });
     this.#started.clear();
+    await this.#parts.shells.dismiss();
     for (const socket of this.#leftOpen) socket.destroy();
   }
 
@@ -207,7 +213,7 @@ export class LocalSession implements BackendSession {
     run: Omit<ProgramRun, "argv"> & Pick<BlockRun, "hostCalls">,
     sink: Sink,
   ): Promise<BlockOutcome> {
-    const { ground, pipes, env, seatbelt } = this.#parts;
+    const { ground, pipes, shells, env, seatbelt } = this.#parts;
     const { directories, group, mark } = ground;
     const { functions, virtualEnv } = this.#settings;
     const given = { ...env, ...run.env };
@@ -225,6 +231,7 @@ export class LocalSession implements BackendSession {
       scratch: directories.sessionDirectory,
       onStart: (pid: number) => this.#started.add(pid),
       group,
+      shells,
       leftOpen: this.#leftOpen,
     };
     return runProcess(spec, pipes, sink);

@@ -4,6 +4,7 @@ import { closeSync, constants, existsSync, openSync, unlinkSync, writeSync } fro
 import net from "node:net";
 import { constants as osConstants } from "node:os";
 import path from "node:path";
+import type { Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import {
   feedProgram,
@@ -16,7 +17,9 @@ import {
   type ProgramRun,
   type Sink,
 } from "@fenced/executor-kit";
+import { blockGroup, newBlockMark } from "./block-group.ts";
 import { OutputReader, type InputPipe, type Pipe, type PipeSupply } from "./pipes.ts";
+import type { WaitingShells } from "./waiting-shells.ts";
 
 /** A program to run as a block. */
 export interface ProcessSpec {
@@ -31,12 +34,11 @@ export interface ProcessSpec {
   readonly onStart: (pid: number) => void;
   /** The control group in which the block gets its own group, if there is one. */
   readonly group: ControlGroup | undefined;
+  /** Shells that are in such a group already. */
+  readonly shells: WaitingShells;
   /** Collects pipes to which processes left running by the program still write; destroyed when the session ends. */
   readonly leftOpen: Set<net.Socket>;
 }
-
-/** The variable that identifies all processes of one block. */
-const blockMark = "FENCED_BLOCK";
 
 /**
  * Runs a program to its end: writes its output to the sink, returns its exit code and the time of its end. Children that
@@ -45,19 +47,11 @@ const blockMark = "FENCED_BLOCK";
  * @throws BackendUnavailableError if the program cannot be started.
  */
 export async function runProcess(spec: ProcessSpec, pipes: PipeSupply, sink: Sink): Promise<BlockOutcome> {
-  const mark = { name: blockMark, value: randomUUID() };
   const reader = new OutputReader(sink, spec.leftOpen);
-  const env = { ...spec.env, [mark.name]: mark.value };
-  const group = await blockGroup(spec.group, mark.value);
-  const command = group?.wrap(spec.command, env) ?? spec.command;
-  const { stdin } = spec;
+  const { child, mark, group, feed } = becomeProgram(spec, reader) ?? (await startProgram(spec, pipes, reader));
   const { signal } = sink;
-  const live = stdin !== undefined && isLiveInput(stdin) ? stdin : undefined;
-  const input = live && (await pipes.takeInput());
-  const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take(), input]);
-  const feed = input?.writer ?? child.stdin;
-  if (feed && live) void feedProgram(live, feed);
   if (child.pid !== undefined) spec.onStart(child.pid);
+  spec.shells.prepare();
   const exited = exitOf(child, spec);
   let endedAt: number | undefined;
   let killed: Promise<void> | undefined;
@@ -93,10 +87,38 @@ export async function runProcess(spec: ProcessSpec, pipes: PipeSupply, sink: Sin
   }
 }
 
-/** Creates a group for one block; returns `undefined` if the session has none, or the system refuses to create more. */
-async function blockGroup(session: ControlGroup | undefined, name: string): Promise<ControlGroup | undefined> {
-  const group = session?.inner(name);
-  return (await group?.make()) === true ? group : undefined;
+/** A program that has been started. */
+interface StartedProgram {
+  readonly child: ChildProcess;
+  readonly mark: ProcessFamily["mark"];
+  readonly group: ControlGroup | undefined;
+  /** Where its input is written. */
+  readonly feed?: Writable | null | undefined;
+}
+
+/** Makes the waiting shell the program, if there is one; its input is empty. */
+function becomeProgram({ shells, ...spec }: ProcessSpec, reader: OutputReader): StartedProgram | undefined {
+  // A program that cannot be started in its directory fails with a reason.
+  const shell = spec.stdin === undefined && existsSync(spec.cwd) ? shells.take(spec) : undefined;
+  const [out, err] = shell?.outputs ?? [];
+  if (out === undefined || err === undefined) return undefined;
+  reader.addPipe("stdout", out);
+  reader.addPipe("stderr", err);
+  return shell;
+}
+
+async function startProgram(spec: ProcessSpec, pipes: PipeSupply, reader: OutputReader): Promise<StartedProgram> {
+  const mark = newBlockMark();
+  const env = { ...spec.env, [mark.name]: mark.value };
+  const group = await blockGroup(spec.group, mark.value);
+  const command = group?.wrap(spec.command, env) ?? spec.command;
+  const { stdin } = spec;
+  const live = stdin !== undefined && isLiveInput(stdin) ? stdin : undefined;
+  const input = live && (await pipes.takeInput());
+  const child = startProcess({ ...spec, command, env }, reader, [await pipes.take(), await pipes.take(), input]);
+  const feed = input?.writer ?? child.stdin;
+  if (feed && live) void feedProgram(live, feed);
+  return { child, mark, group, feed };
 }
 
 function startProcess(
