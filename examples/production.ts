@@ -43,6 +43,28 @@ const made = await send("a-secret", "GET", "/files/out.txt");
 assert.equal(await made.text(), "made");
 assert.match(made.headers.get("content-disposition") ?? "", /^attachment; filename="out.txt"/);
 
+// A page that is closed and opened again misses nothing, and a request that is sent twice runs nothing twice.
+const counting = JSON.stringify([
+  { language: "python", code: "import time\nfor n in range(4):\n    print(n, flush=True)\n    time.sleep(0.1)" },
+]);
+const begin = (): Promise<Response> =>
+  fetch(`${url}/runs`, {
+    method: "POST",
+    headers: { authorization: "Bearer a-secret", "idempotency-key": "order 42" },
+    body: counting,
+  });
+const begun = await begin();
+for await (const event of readEventStream(begun)) if ("text" in event) break;
+const where = begun.headers.get("location") ?? "";
+const kept: string[] = [];
+for await (const event of readEventStream(await send("a-secret", "GET", where))) {
+  if ("text" in event) kept.push(String(event.text));
+}
+assert.equal(kept.join(""), "0\n1\n2\n3\n");
+assert.equal((await begin()).headers.get("location"), where);
+assert.equal((await send("b-secret", "GET", where)).status, 400); // not bob's
+assert.equal((await send("a-secret", "DELETE", where)).status, 204);
+
 // Code that adds to a file while it is sent cannot write into the next response of the connection.
 const adding = "f = open('log.txt', 'a')\nfor n in range(20000): f.write('HTTP/1.1 200 OK '); f.flush()";
 const added = run("a-secret", `open('log.txt', 'w').close()\n${adding}`);

@@ -63,10 +63,23 @@ app.use(async (context, next) => {
   return next();
 });
 
-// Runs blocks and streams their output. Too many users, or too many runs at once, get status 429.
+// Runs blocks and streams their output. The run goes on if the page is closed, and is not repeated if the request is.
 app.post("/runs", small, async (context) => {
   const blocks = await context.req.json<CodeBlock[]>();
-  return eventStreamResponse((signal) => sessions.runStream(context.var.user, blocks, { signal }), log);
+  const id = context.req.header("idempotency-key");
+  const run = await sessions.executor(context.var.user).submit(blocks, { id });
+  return eventStreamResponse(run, { headers: { location: `/runs/${encodeURIComponent(run.id)}` }, ...log });
+});
+
+// What a page has missed of a run, and what comes.
+app.get("/runs/:id", (context) => {
+  const run = sessions.executor(context.var.user).run(context.req.param("id"));
+  return eventStreamResponse(run, { request: context.req.raw, ...log });
+});
+
+app.delete("/runs/:id", async (context) => {
+  await sessions.executor(context.var.user).run(context.req.param("id")).cancel();
+  return context.body(null, 204);
 });
 
 // Runs the code in a text, such as a model's answer, once the user has approved it.
