@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { type ExecutorCapabilities, FunctionSetupError } from "@fenced/core";
+import { FunctionSetupError } from "@fenced/core";
 import {
   type BackendFiles,
   RemoteFiles,
@@ -7,6 +7,7 @@ import {
   type BlockOutcome,
   type BlockRun,
   type FunctionPlaces,
+  type PlaceFacts,
   type Sink,
 } from "@fenced/executor-kit";
 import { DisplayBoard } from "@fenced/executor-kit/displays";
@@ -23,6 +24,8 @@ import { isLogName } from "./session/output-log.ts";
 
 /** Milliseconds within which a session opens the socket for host functions. */
 const openingMs = 60_000;
+/** The service fixes it. */
+const workspacePath = "/mnt/data";
 
 /** Settings of a session. */
 export interface AcaSessionSettings extends PoolSettings, Pick<ACAExecutorOptions, "outputDir"> {
@@ -41,6 +44,7 @@ export class AcaSession implements BackendSession {
   readonly #settings: AcaSessionSettings;
   readonly #pool: OpenPool;
   readonly #displays: DisplayBoard;
+  #facts: PlaceFacts = {};
 
   private constructor(settings: AcaSessionSettings, displays: DisplayBoard) {
     this.#settings = settings;
@@ -54,6 +58,7 @@ export class AcaSession implements BackendSession {
     try {
       await explained(session.#pool.connect(signal));
       session.#pool.place.onLost = settings.onLost;
+      session.#facts = { capabilities: capabilitiesOf(session.#pool.language, settings), workspacePath };
       return session;
     } catch (error) {
       await session.close();
@@ -61,17 +66,12 @@ export class AcaSession implements BackendSession {
     }
   }
 
-  /** The service fixes it. */
-  get workspacePath(): string {
-    return "/mnt/data";
+  get facts(): PlaceFacts {
+    return this.#facts;
   }
 
   get files(): BackendFiles {
     return this.#filesUntil();
-  }
-
-  get capabilities(): ExecutorCapabilities {
-    return capabilitiesOf(this.#pool.language, this.#settings);
   }
 
   /** The identifier of the service's session. */

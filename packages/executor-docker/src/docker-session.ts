@@ -1,4 +1,4 @@
-import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
+import { InvalidInputError } from "@fenced/core";
 import { ContainerLeash, type Daemon, findDaemon, giveDirectory } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
 import {
@@ -70,17 +70,13 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     const session = new DockerSession(request, daemon, directories, leash);
     try {
       await directories.make();
-      await session.ready(signal);
       session.#published = await session.#publish();
+      await session.ready(signal);
       return session;
     } catch (error) {
       await session.close();
       throw error;
     }
-  }
-
-  get ports(): ReadonlyMap<number, number> {
-    return this.#published?.ports ?? new Map();
   }
 
   /** The work directory on this host, which code may be able to change. */
@@ -97,11 +93,15 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
     this.#directories.claimFunctionsPackage();
   }
 
-  override get capabilities(): Partial<ExecutorCapabilities> {
-    const found = super.capabilities;
+  protected override factsOf(place: ContainerPlace): ReturnType<SupervisedSession["factsOf"]> {
+    const facts = super.factsOf(place);
     // Without Python, nothing in the container carries connections to the proxy.
-    const isCutOff = found.hostFunctions?.length === 0 && containerNetwork(this.#request.options).byDefault === true;
-    return { ...found, ...(isCutOff && { network: "none" as const }) };
+    const isCutOff = !place.supervisor && containerNetwork(this.#request.options).byDefault === true;
+    return {
+      ...facts,
+      capabilities: { ...facts.capabilities, ...(isCutOff && { network: "none" as const }) },
+      ...(this.#published && { ports: this.#published.ports }),
+    };
   }
 
   protected override async openPlace(old: ContainerPlace | undefined, signal: AbortSignal): Promise<ContainerPlace> {
@@ -122,6 +122,7 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
       },
       signal,
     );
+    if (this.#published && !opened.container.supervisor) throw await this.#withoutPorts(opened);
     const place = programsPlace(`the image ${options.image ?? defaultImage}`, options.env);
     const languages = findPlaceLanguages(table, givenLanguages, opened.container.inventory, place);
     return new ContainerPlace(opened.container, await this.#equip(opened, languages), options);
@@ -145,13 +146,16 @@ export class DockerSession extends SupervisedSession<ContainerPlace> {
   async #publish(): Promise<PublishedPorts | undefined> {
     const { dockerPorts = [] } = this.#request.options;
     if (dockerPorts.length === 0) return undefined;
-    if (!this.current?.runner.connect) {
-      throw new InvalidInputError("`dockerPorts` needs Python in the container, and this one has none", {
-        remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
-      });
-    }
     const ports = new Map(dockerPorts.map((port) => [port, 0]));
     return PublishedPorts.open(ports, (port) => this.current?.runner.connect?.(port));
+  }
+
+  async #withoutPorts({ container, foreign }: OpenContainer): Promise<InvalidInputError> {
+    if (foreign) container.detach();
+    else await container.end(true).catch(() => {});
+    return new InvalidInputError("`dockerPorts` needs Python in the container, and this one has none", {
+      remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
+    });
   }
 
   async #discard(place: ContainerPlace): Promise<void> {

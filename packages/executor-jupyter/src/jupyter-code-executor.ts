@@ -8,10 +8,11 @@ import {
 import { checkOptions, type GivenOptions } from "@fenced/core/options";
 import { absolutePaths, BaseCodeExecutor, blockEnvironment, type BackendSession } from "@fenced/executor-kit";
 import { jupyterExecutorOptions, type JupyterExecutorOptions } from "./jupyter-executor-options.ts";
+import { kernelLanguages } from "./kernel/kernel-languages.ts";
 import { isJupyterServer, type JupyterServer } from "./servers/jupyter-server.ts";
 import { LocalJupyterServer } from "./servers/local-jupyter-server.ts";
 import { RemoteServer } from "./servers/remote-server.ts";
-import { JupyterSession, kernelLanguages } from "./session/jupyter-session.ts";
+import { JupyterSession } from "./session/jupyter-session.ts";
 
 /**
  * Runs blocks in a Jupyter kernel, which keeps variables from block to block and from call to call, and shows plots

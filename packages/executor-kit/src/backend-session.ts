@@ -5,17 +5,26 @@ import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { Sink } from "./run/sink.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
+/** What is true of an open place: plain data, made once when it opens. */
+export interface PlaceFacts {
+  /** What is actually available, where it differs from what the executor offered before the start. */
+  readonly capabilities?: Partial<ExecutorCapabilities>;
+  /** Languages that cannot run here, each with a sentence that says what is missing and what to do. */
+  readonly missing?: ReadonlyMap<string, string>;
+  /** Absolute path of the work directory, as programs see it, if it is known. Required with `runProgram`. */
+  readonly workspacePath?: string | undefined;
+  /** Maps ports of programs in the session to ports of 127.0.0.1 on this host. Default: none. */
+  readonly ports?: ReadonlyMap<number, number>;
+}
+
 /**
  * An open place where blocks run: a container, a connection, a kernel, directories of this host. An executor's
  * `openSession` creates it; the base class keeps it, delegates to it, and closes it. `reset`, `repair` and `close`
  * never overlap, and no block runs during `reset` and `close`.
  */
 export interface BackendSession {
-  /** What is actually available, where it differs from what the executor offered before the start. */
-  readonly capabilities?: Partial<ExecutorCapabilities>;
-
-  /** Languages that cannot run here, each with a sentence that says what is missing and what to do. */
-  readonly missing?: ReadonlyMap<string, string>;
+  /** What is true of the place; another object once it has been replaced by a different one. */
+  readonly facts: PlaceFacts;
 
   /** The files that blocks see. */
   readonly files: BackendFiles;
@@ -63,12 +72,6 @@ export interface BackendSession {
    */
   runProgram?(program: ProgramRun, sink: Sink): Promise<BlockOutcome>;
 
-  /** Absolute path of the work directory, as programs see it, if it is known. Required with `runProgram`. */
-  readonly workspacePath?: string | undefined;
-
-  /** Maps ports of programs in the session to ports of 127.0.0.1 on this host. Default: none. */
-  readonly ports?: ReadonlyMap<number, number>;
-
   /** Discards variables and ends all processes; files stay. If it throws, the session is closed. */
   reset(signal: AbortSignal): Promise<void>;
 
@@ -76,9 +79,10 @@ export interface BackendSession {
    * Called before each call's blocks, possibly concurrently. If the backend can break down, replace it here, and call
    * the executor's `forgetFunctions` if functions that were set up in it are gone.
    *
+   * @returns `undefined` if blocks can run now.
    * @throws BackendUnavailableError if it cannot be replaced; the call then rejects.
    */
-  repair?(signal: AbortSignal): Promise<void>;
+  repair?(signal: AbortSignal): Promise<void> | undefined;
 
   /**
    * Called when the executor is stopped, before `close`, while blocks may still be ending. If code can keep a block's

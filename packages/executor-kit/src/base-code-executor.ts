@@ -19,7 +19,7 @@ import {
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext } from "@fenced/core/telemetry";
-import type { BackendSession } from "./backend-session.ts";
+import type { BackendSession, PlaceFacts } from "./backend-session.ts";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
@@ -69,6 +69,8 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   });
   #files: WorkspaceFiles | undefined;
   #processes: ExecutorProcesses | undefined;
+  /** What the executor offered, corrected by the facts of the open session. */
+  #known: { readonly facts: PlaceFacts; readonly capabilities: ExecutorCapabilities } | undefined;
   readonly #functions: ExecutorFunctions;
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
@@ -121,7 +123,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   abstract dumpComponent(): ComponentModel;
 
   get capabilities(): ExecutorCapabilities {
-    return { ...this.offered, ...this.#life.session?.capabilities };
+    const facts = this.#life.session?.facts;
+    if (facts?.capabilities === undefined) return this.offered;
+    if (this.#known?.facts !== facts) this.#known = { facts, capabilities: { ...this.offered, ...facts.capabilities } };
+    return this.#known.capabilities;
   }
 
   get files(): WorkspaceFiles {
@@ -138,7 +143,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   get workspacePath(): string | undefined {
-    return this.#life.session?.workspacePath;
+    return this.#life.session?.facts.workspacePath;
   }
 
   /** The open session; `undefined` while the executor is not started. */
@@ -241,13 +246,13 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   executeCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
-    return this.#telemetry.watchRun(blocks, undefined, () => this.#run(blocks, options));
+    return this.#telemetry.watchRun(blocks, undefined, (telemetry) => this.#run(blocks, options, { telemetry }));
   }
 
   streamCodeBlocks(blocks: readonly CodeBlock[], options: ExecuteOptions = {}): AsyncIterable<ExecutionEvent> {
     // The run belongs to the span that is active now, wherever its events are read.
     const run = inThisContext((events: RunEvents) =>
-      this.#telemetry.watchRun(blocks, events, () => this.#run(blocks, options, events)),
+      this.#telemetry.watchRun(blocks, events, (telemetry) => this.#run(blocks, options, { telemetry, events })),
     );
     return new ExecutionStream(run);
   }
@@ -270,8 +275,13 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return this.#functions.format(template, options, this.capabilities);
   }
 
-  async #run(blocks: readonly CodeBlock[], options: ExecuteOptions, events?: RunEvents): Promise<CodeResult> {
-    validateRun(blocks, options, this.capabilities.stdin);
+  async #run(
+    blocks: readonly CodeBlock[],
+    options: ExecuteOptions,
+    { telemetry, events }: { readonly telemetry: ExecutorTelemetry | undefined; readonly events?: RunEvents },
+  ): Promise<CodeResult> {
+    const { stdin: takesStdin, stateful } = this.capabilities;
+    validateRun(blocks, options, takesStdin);
     const host = this.#functions.choose(options.functions, this.offered);
     options.signal?.throwIfAborted();
     const epoch = this.#life.open();
@@ -281,20 +291,24 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     // A separate object for each call, even if calls have the same functions.
     const inUse = { ...host };
     try {
-      const session = await run.prepare(async (signal) => {
-        if (this.capabilities.stateful) endTurn = await epoch.turns.take(signal);
-        const opened = await epoch.repairedSession(signal);
-        await untilAborted(
-          epoch.setUpFunctionsOnce(host.variant ?? "", () => this.#setUpFunctions(epoch, opened, host)),
-          signal,
-        );
-        this.#inUse.add(inUse);
-        return opened;
-      });
+      const hasFunctions = this.#functions.any(host);
+      const ready = stateful || hasFunctions ? undefined : epoch.readySession;
+      const session =
+        ready ??
+        (await run.prepare(async (signal) => {
+          if (stateful) endTurn = await epoch.turns.take(signal);
+          const opened = await epoch.repairedSession(signal);
+          if (hasFunctions) {
+            const setUp = (): Promise<void> => this.#setUpFunctions(epoch, opened, host);
+            await untilAborted(epoch.setUpFunctionsOnce(host.variant ?? "", setUp), signal);
+          }
+          return opened;
+        }));
+      this.#inUse.add(inUse);
       const takeLoss = (): boolean => this.#takeLoss();
       if (!session) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
       return await run.blocks(blocks, this.#placeOf(epoch, session), {
-        telemetry: this.#telemetry,
+        telemetry,
         timeoutMs,
         maxOutputBytes: this.maxOutputBytes,
         host,
@@ -305,7 +319,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     } finally {
       this.#inUse.delete(inUse);
       endTurn?.();
-      run.end();
+      run.settle();
     }
   }
 
@@ -322,7 +336,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       env: this.env,
       functions: this.#functions,
       maxWorkspaceBytes: this.#maxWorkspaceBytes,
-      begin: (ended) => epoch.begin(ended),
+      begin: (running) => epoch.begin(running),
     };
   }
 

@@ -1,4 +1,4 @@
-export type { BackendSession } from "./backend-session.ts";
+export type { BackendSession, PlaceFacts } from "./backend-session.ts";
 export { BaseCodeExecutor } from "./base-code-executor.ts";
 export {
   baseExecutorConfig,

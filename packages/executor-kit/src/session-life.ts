@@ -155,6 +155,7 @@ function stopped(problem: string, remedy: string): ExecutorStoppedError {
 export class Epoch<Session extends BackendSession> {
   /** Resolves to the session when blocks can run in it; rejects if it could not be opened or reset. */
   readonly session: Promise<Session>;
+  #current: Session | undefined;
   readonly turns: Turns = new Turns();
   readonly #ending = new AbortController();
   /** Aborted with an `ExecutorStoppedError` when the epoch ends. */
@@ -162,7 +163,6 @@ export class Epoch<Session extends BackendSession> {
   readonly #runs = new Set<Promise<void>>();
   readonly #functions = new Map<string, Promise<void>>();
   #settingUp: Promise<void> = Promise.resolve();
-  #opened = false;
   #waiting = 0;
 
   constructor(open: (signal: AbortSignal) => Promise<Session>) {
@@ -170,7 +170,7 @@ export class Epoch<Session extends BackendSession> {
     this.session = Promise.resolve()
       .then(() => open(this.signal))
       .then((session) => {
-        this.#opened = true;
+        this.#current = session;
         return session;
       });
     // Callers that wait for the session see its failure; without any, it must not end the process.
@@ -179,12 +179,20 @@ export class Epoch<Session extends BackendSession> {
 
   /** True if blocks can run, or could until the epoch ended. */
   get opened(): boolean {
-    return this.#opened;
+    return this.#current !== undefined;
+  }
+
+  /** The session, if blocks can run in it now without a wait. */
+  get readySession(): Session | undefined {
+    const repaired = this.#current?.repair?.(this.signal);
+    // Whoever waits for it sees its failure.
+    repaired?.catch(() => {});
+    return repaired ? undefined : this.#current;
   }
 
   /** True if the session is not open and nobody waits for it. */
   get abandoned(): boolean {
-    return this.#waiting === 0 && !this.#opened;
+    return this.#waiting === 0 && !this.opened;
   }
 
   /**
@@ -207,14 +215,16 @@ export class Epoch<Session extends BackendSession> {
   /** Waits for the session, and for its repair if blocks cannot run in it now. */
   async repairedSession(signal: AbortSignal): Promise<Session> {
     const session = await this.waitForSession(signal);
-    await untilAborted(session.repair?.(this.signal) ?? Promise.resolve(), signal);
+    const repaired = session.repair?.(this.signal);
+    if (repaired) await untilAborted(repaired, signal);
     return session;
   }
 
-  /** Counts something as running until `ended`, which never rejects, resolves. */
-  begin(ended: Promise<void>): void {
-    this.#runs.add(ended);
-    void ended.then(() => this.#runs.delete(ended));
+  /** Counts something as running until it settles. */
+  begin(running: Promise<unknown>): void {
+    const ended = (): void => void this.#runs.delete(run);
+    const run = running.then(ended, ended);
+    this.#runs.add(run);
   }
 
   /**

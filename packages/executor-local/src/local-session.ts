@@ -1,12 +1,7 @@
 import type net from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
-import {
-  FunctionSetupError,
-  InvalidInputError,
-  type ExecutorCapabilities,
-  type FunctionWithRequirements,
-} from "@fenced/core";
+import { FunctionSetupError, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
 import {
   blockEnvironment,
   commandLineCapabilities,
@@ -25,6 +20,7 @@ import {
   type DirectoryFiles,
   type FunctionPlaces,
   type LanguageCommand,
+  type PlaceFacts,
   type ProgramRun,
   runsFromAnywhere,
   type Sink,
@@ -70,8 +66,7 @@ interface SessionParts {
 
 /** The directories, pipes and processes of a started executor. */
 export class LocalSession implements BackendSession {
-  readonly capabilities: Partial<ExecutorCapabilities>;
-  readonly missing: ReadonlyMap<string, string>;
+  readonly facts: PlaceFacts;
   readonly #settings: LocalSessionSettings;
   readonly #parts: SessionParts;
   /** The main processes of all blocks so far. */
@@ -87,12 +82,15 @@ export class LocalSession implements BackendSession {
     this.#parts = parts;
     this.#held = new HeldBytes({ mark: parts.ground.mark }, parts.ground.directories.workDirectory);
     const languages = [...parts.languages.found.keys()];
-    this.capabilities = {
-      ...commandLineCapabilities(languages),
-      // The profile of the macOS sandbox blocks all sockets of this host.
-      hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
+    this.facts = {
+      capabilities: {
+        ...commandLineCapabilities(languages),
+        // The profile of the macOS sandbox blocks all sockets of this host.
+        hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
+      },
+      missing: parts.languages.missing,
+      workspacePath: parts.ground.directories.workDirectory,
     };
-    this.missing = parts.languages.missing;
   }
 
   /** @throws BackendUnavailableError if the work directory cannot be created. */
@@ -153,15 +151,15 @@ export class LocalSession implements BackendSession {
     if (!language) {
       throw new InvalidInputError(`No command is configured for ${run.language}`, { remedy: "Restart the executor." });
     }
-    const inline =
-      run.filename === undefined ? commandWithoutFile(run.language, language.command, run.code) : undefined;
     let codeFile: string;
     try {
       // The sandbox of macOS shows no more of the session's directory than code needs.
       const elsewhere = this.#settings.cleanupTempFiles && !seatbelt && runsFromAnywhere(run.language);
       codeFile = await ground.directories.writeBlock(run, language.extension, elsewhere);
     } catch (error) {
-      if (!inline || !isDiskFull(error)) throw error;
+      const canMakeRoom = run.filename === undefined && isDiskFull(error);
+      const inline = canMakeRoom ? commandWithoutFile(run.language, language.command, run.code) : undefined;
+      if (!inline) throw error;
       return this.#run(inline, run, sink);
     }
     const temporary = run.filename === undefined && this.#settings.cleanupTempFiles;
@@ -184,10 +182,6 @@ export class LocalSession implements BackendSession {
   async diskUsage(atMost: number): Promise<number> {
     const bytes = await this.files.diskUsage(atMost);
     return bytes > atMost ? bytes : bytes + (await this.#held.count());
-  }
-
-  get workspacePath(): string {
-    return this.#parts.ground.directories.workDirectory;
   }
 
   async reset(): Promise<void> {

@@ -58,6 +58,7 @@ export class StatefulPythonExecutor extends BaseCodeExecutor {
 }
 
 class StatefulPythonSession implements BackendSession {
+  readonly facts = {};
   readonly files: DirectoryFiles;
   readonly #id: string;
   readonly #directory: string;

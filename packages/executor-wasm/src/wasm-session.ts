@@ -7,6 +7,7 @@ import {
   type BackendSession,
   type BlockOutcome,
   type BlockRun,
+  type PlaceFacts,
   type Sink,
 } from "@fenced/executor-kit";
 import { DisplayBoard, RichEvents } from "@fenced/executor-kit/displays";
@@ -40,7 +41,7 @@ export interface WasmSessionOptions {
 /** A file system in this process's memory, and interpreters in their own processes. */
 export class WasmSession implements BackendSession {
   readonly files: RemoteFiles;
-  readonly workspacePath: string = workspacePath;
+  readonly facts: PlaceFacts = { workspacePath };
   readonly #options: WasmSessionOptions;
   readonly #tree: Tree;
   readonly #mark: { readonly name: string; readonly value: string };
@@ -82,8 +83,9 @@ export class WasmSession implements BackendSession {
     return Promise.resolve(`unix:${hostCallsPath}`);
   }
 
-  async repair(signal: AbortSignal): Promise<void> {
-    if (await this.#replaceEnded(signal)) this.#options.functions.forget();
+  repair(signal: AbortSignal): Promise<void> | undefined {
+    if (![...this.#interpreters.values()].some(({ ended }) => ended)) return undefined;
+    return this.#replaceEnded(signal).then(() => this.#options.functions.forget());
   }
 
   async run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {

@@ -17,6 +17,7 @@ import {
   type BackendSession,
   type BlockOutcome,
   type BlockRun,
+  type PlaceFacts,
   type Sink,
 } from "@fenced/executor-kit";
 import { exampleExecutorOptions, type ExampleExecutorOptions } from "./example-executor-options.ts";
@@ -72,6 +73,7 @@ export class ExampleCodeExecutor extends BaseCodeExecutor {
 
 /** What exists while the executor is started: a directory, and processes that work in it. */
 class ExampleSession implements BackendSession {
+  readonly facts: PlaceFacts = {};
   readonly files: DirectoryFiles;
   readonly #workspace: string;
   readonly #cleanupTempFiles: boolean;

@@ -32,6 +32,7 @@ export class PictureExecutor extends BaseCodeExecutor {
 
   protected openSession(): Promise<BackendSession> {
     return Promise.resolve({
+      facts: {},
       files: new DirectoryFiles("."),
       run: draw,
       reset: () => Promise.resolve(),

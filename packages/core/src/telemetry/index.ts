@@ -8,4 +8,4 @@ export type {
   TelemetryAttributes,
 } from "./operation.ts";
 export { recordGauge } from "./record-gauge.ts";
-export { inThisContext, unwatched, watch, watchStream } from "./watch.ts";
+export { inThisContext, isWatched, unwatched, watch, watchStream } from "./watch.ts";

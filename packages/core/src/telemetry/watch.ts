@@ -9,6 +9,7 @@ import {
   isSpanContextValid,
   type Meter,
   metrics,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
@@ -20,6 +21,16 @@ import "../runtime/disposal.ts";
 import { captured, capturesContent } from "./content-capture.ts";
 import { errorType } from "./error-type.ts";
 import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";
+
+/**
+ * True if an SDK may record what an operation reports. Ask it once, before you compute attributes that nobody gets.
+ *
+ * @param scope - the instrumentation scope of the operation.
+ */
+export function isWatched(scope: string): boolean {
+  const recorded = safely(() => hasTracer(scope) || metrics.getMeter(scope) !== createNoopMeter());
+  return recorded ?? false;
+}
 
 /**
  * Runs an action with its operation's span as the active one.
@@ -248,6 +259,13 @@ class WatchedOperation implements Operation {
   get #isTraced(): boolean {
     return safely(() => isSpanContextValid(this.#span.spanContext())) ?? false;
   }
+}
+
+/** Without an SDK, the global provider has nobody to pass spans on to. */
+function hasTracer(scope: string): boolean {
+  const provider = trace.getTracerProvider();
+  if (!(provider instanceof ProxyTracerProvider)) return true;
+  return provider.getDelegateTracer(scope) !== undefined;
 }
 
 function startSpan({ scope, schemaUrl, name, kind, attributes }: OperationDefinition, parent: Context): Span {

@@ -1,11 +1,5 @@
 import type { Duplex } from "node:stream";
-import {
-  BackendUnavailableError,
-  canonicalLanguage,
-  type ExecutorCapabilities,
-  FunctionSetupError,
-  InvalidInputError,
-} from "@fenced/core";
+import { BackendUnavailableError, FunctionSetupError, InvalidInputError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
 import {
   type BackendFiles,
@@ -15,6 +9,7 @@ import {
   type BlockOutcome,
   type BlockRun,
   type FunctionPlaces,
+  type PlaceFacts,
   type Sink,
 } from "@fenced/executor-kit";
 import { CallBridge } from "../kernel/call-bridge.ts";
@@ -49,18 +44,12 @@ export class JupyterSession implements BackendSession {
     return new JupyterSession(settings, await KernelSlot.open(settings, signal));
   }
 
-  get capabilities(): Partial<ExecutorCapabilities> {
-    const { kernel, report } = this.#slot.latest ?? {};
-    const offered = kernelLanguages(canonicalLanguage(kernel?.language ?? ""), report?.shells ?? []);
-    return report?.calls === true ? offered : { ...offered, hostFunctions: [] };
+  get facts(): PlaceFacts {
+    return this.#slot.facts;
   }
 
   get files(): BackendFiles {
     return this.#slot.files;
-  }
-
-  get workspacePath(): string | undefined {
-    return this.#slot.workspacePath;
   }
 
   functionPlaces(): Omit<FunctionPlaces, "owner"> {
@@ -85,9 +74,12 @@ export class JupyterSession implements BackendSession {
   }
 
   /** A replacement kernel cannot reach host functions yet. */
-  async repair(signal: AbortSignal): Promise<void> {
-    if (!this.#calls || this.#canCallFrom(await this.#slot.kernel(signal))) return;
-    this.#settings.onReplaced();
+  repair(signal: AbortSignal): Promise<void> | undefined {
+    return this.#calls && this.#repairCalls(signal);
+  }
+
+  async #repairCalls(signal: AbortSignal): Promise<void> {
+    if (!this.#canCallFrom(await this.#slot.kernel(signal))) this.#settings.onReplaced();
   }
 
   #canCallFrom({ kernel }: SlotKernel): boolean {
@@ -223,12 +215,3 @@ export class JupyterSession implements BackendSession {
   }
 }
 
-/** What a kernel of this language runs; a Python kernel also has shells, and functions of both kinds. */
-export function kernelLanguages(
-  language: string,
-  shells: readonly string[],
-): Pick<ExecutorCapabilities, "languages" | "functions" | "hostFunctions"> {
-  if (language !== "python") return { languages: [language], functions: [], hostFunctions: [] };
-  const languages = [language, ...shells];
-  return { languages, functions: ["python"], hostFunctions: languages };
-}

@@ -1,10 +1,17 @@
 import path from "node:path";
-import { BackendUnavailableError, ExecutorStoppedError, FencedError, type NetworkDecision } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  canonicalLanguage,
+  ExecutorStoppedError,
+  FencedError,
+  type NetworkDecision,
+} from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
-import { type BackendFiles, DirectoryFiles, renderPythonModule } from "@fenced/executor-kit";
+import { type BackendFiles, DirectoryFiles, type PlaceFacts, renderPythonModule } from "@fenced/executor-kit";
 import { DisplayBoard } from "@fenced/executor-kit/displays";
 import { ContentsFiles } from "../files/contents-files.ts";
 import { kernelFiles } from "../files/kernel-files.ts";
+import { kernelLanguages } from "../kernel/kernel-languages.ts";
 import { KernelLostError } from "../kernel/kernel-request.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
@@ -32,6 +39,8 @@ export class KernelSlot {
   readonly displays: DisplayBoard;
   /** The last kernel that was started, even if it is gone. */
   latest: SlotKernel | undefined;
+  /** What is true of it. */
+  facts: PlaceFacts = {};
   /** Whether functions were set up, so that a replacement kernel needs their module. */
   functionsLoaded = false;
   readonly #settings: SessionSettings;
@@ -86,11 +95,6 @@ export class KernelSlot {
   get files(): BackendFiles {
     if (this.#files) return this.#files;
     throw new BackendUnavailableError("The workspace does not exist yet", { remedy: "Start the executor first." });
-  }
-
-  /** The workspace's absolute path, as the kernel names it; `undefined` if it does not say. */
-  get workspacePath(): string | undefined {
-    return this.latest?.report?.workspace ?? this.#workspace;
   }
 
   /**
@@ -214,12 +218,19 @@ export class KernelSlot {
         this.#files ??= ContentsFiles.in(() => this.#client, this.#settings.workDir ?? "");
         this.latest = { kernel };
       }
+      this.facts = this.#factsOf(this.latest);
       return this.latest;
     } catch (error) {
       kernel?.disconnect();
       if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
       throw error;
     }
+  }
+
+  #factsOf({ kernel, report }: SlotKernel): PlaceFacts {
+    const offered = kernelLanguages(canonicalLanguage(kernel.language), report?.shells ?? []);
+    const capabilities = report?.calls === true ? offered : { ...offered, hostFunctions: [] };
+    return { capabilities, workspacePath: report?.workspace ?? this.#workspace };
   }
 
   /** Restarts a server that this program had started and that died. */

@@ -82,6 +82,11 @@ export class ExecutorFunctions {
     return this.#choose();
   }
 
+  /** Whether a call with these host functions has functions of any kind. */
+  any(host: HostChoice): boolean {
+    return this.travelling.length + host.functions.size > 0;
+  }
+
   /** Describes the functions to a model, including those that calls will add. */
   format(
     template: string | undefined,
@@ -112,7 +117,7 @@ export class ExecutorFunctions {
    * @throws FunctionSetupError with the reason if that fails.
    */
   async setUp(host: HostChoice, { place, capabilities, owner, signal }: SetupPlace): Promise<void> {
-    if (this.travelling.length + host.functions.size === 0) return;
+    if (!this.any(host)) return;
     const { telemetry, moduleName } = this.#settings;
     await telemetry.watchLifeCycle("set_up_functions", async () => {
       if (host.functions.size > 0) await this.#connect(place.session);

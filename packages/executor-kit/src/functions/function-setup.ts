@@ -9,6 +9,7 @@ import {
   pythonRuntime,
 } from "../host-calls/stubs/host-modules.ts";
 import { type BlockPlace, runBlock } from "../run/run-block.ts";
+import { RunEnd } from "../run/run-end.ts";
 import { functionsPackageMarker, renderJavaScriptModule, renderPythonModule } from "./function-modules.ts";
 
 const pythonProgram: string = readFileSync(new URL("./set-up.py", import.meta.url), "utf8");
@@ -246,7 +247,12 @@ export async function runSetup(
     });
   }
   const displayRoom = { count: 0, bytes: 0 };
-  const conditions = { index: 0, signal, timeoutMs, maxOutputBytes: 1_048_576, displayRoom, setup: true } as const;
-  const { result } = await runBlock({ language, code }, place, conditions);
-  check(result);
+  const end = new RunEnd([signal]);
+  const conditions = { index: 0, end, timeoutMs, maxOutputBytes: 1_048_576, displayRoom, setup: true } as const;
+  try {
+    const { result } = await runBlock({ language, code }, place, conditions);
+    check(result);
+  } finally {
+    end.settle();
+  }
 }

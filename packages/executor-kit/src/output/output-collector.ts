@@ -29,12 +29,14 @@ export class OutputCollector {
   readonly #joiners = { stdout: new CharacterJoiner(), stderr: new CharacterJoiner() };
   readonly #totals: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   readonly #head: LastBytes;
-  readonly #tail: LastBytes;
+  /** Created once the head is full, since most blocks write less. */
+  #tail: LastBytes | undefined;
+  readonly #maxBytes: number;
 
   /** @param maxBytes - bytes to keep. */
   constructor(maxBytes: number) {
     this.#head = new LastBytes(Math.ceil(maxBytes / 2));
-    this.#tail = new LastBytes(Math.floor(maxBytes / 2));
+    this.#maxBytes = maxBytes;
   }
 
   /** Adds a piece of output; returns the characters that are now complete, in memory shared with `data`. */
@@ -48,13 +50,11 @@ export class OutputCollector {
   }
 
   text(): CollectedText {
-    const [first, last] = [this.#head.kept(), this.#tail.kept()];
+    const first = this.#head.kept();
+    const last = this.#tail?.kept() ?? { bytes: Buffer.alloc(0), stretches: [] };
     const keptBytes = first.bytes.length + last.bytes.length;
     if (this.#totals.stdout + this.#totals.stderr === keptBytes) {
-      const { texts, parts } = decode({
-        bytes: last.bytes.length === 0 ? first.bytes : Buffer.concat([first.bytes, last.bytes]),
-        stretches: joinStretches(first.stretches, last.stretches),
-      });
+      const { texts, parts } = decode(this.#tail ? joined(first, last) : first);
       return { output: texts.join(""), ...layoutOf(parts), truncated: false, keptBytes };
     }
     const head = withoutHalfCharacter(first, "last");
@@ -78,9 +78,12 @@ export class OutputCollector {
 
   #keep(name: StreamName, pieces: readonly Buffer[]): readonly Buffer[] {
     for (const piece of pieces) {
-      const room = Math.min(this.#head.room, piece.length);
+      const { room } = this.#head;
       this.#head.push(name, piece.subarray(0, room));
-      this.#tail.push(name, piece.subarray(room));
+      if (piece.length > room) {
+        this.#tail ??= new LastBytes(Math.floor(this.#maxBytes / 2));
+        this.#tail.push(name, piece.subarray(room));
+      }
       this.#totals[name] += piece.length;
     }
     return pieces;
@@ -161,10 +164,11 @@ function withRoom(buffer: Buffer<ArrayBuffer>, used: number, needed: number, lim
   return larger;
 }
 
-/** Joins two lists of stretches; merges a stretch that was split at the border. */
-function joinStretches(first: readonly number[], last: readonly number[]): readonly number[] {
+/** Two excerpts as one; merges a stretch that was split at the border. */
+function joined({ bytes: head, stretches: first }: Excerpt, { bytes: tail, stretches: last }: Excerpt): Excerpt {
   const [end = 0, start = 0] = [first.at(-1), last[0]];
-  return end * start > 0 ? [...first.slice(0, -1), end + start, ...last.slice(1)] : [...first, ...last];
+  const stretches = end * start > 0 ? [...first.slice(0, -1), end + start, ...last.slice(1)] : [...first, ...last];
+  return { bytes: Buffer.concat([head, tail]), stretches };
 }
 
 /** Removes characters that a cut has split. */
@@ -242,6 +246,7 @@ class CharacterJoiner {
  * decoding replaces them.
  */
 function unfinishedBytes(bytes: Uint8Array): number {
+  if ((bytes.at(-1) ?? 0) < 0b1000_0000) return 0;
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (!isContinuation(byte)) return back < sequenceLength(byte) ? back : 0;

@@ -52,7 +52,7 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
   }
 
   get ports(): ReadonlyMap<number, number> {
-    return this.#life.session?.ports ?? noPorts;
+    return this.#life.session?.facts.ports ?? noPorts;
   }
 
   start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;

@@ -9,14 +9,15 @@ import { bundleSize } from "../output/bundle-size.ts";
 import { OutputCollector, type StreamName } from "../output/output-collector.ts";
 import type { BlockEvent, BlockOutcome } from "./block-run.ts";
 import type { RunEvents } from "./execution-stream.ts";
+import type { RunEnd } from "./run-end.ts";
 import type { Sink } from "./sink.ts";
 
 /** What a block's output is collected for. */
 export interface OutputConditions {
   /** The block's position in the list of blocks. */
   readonly index: number;
-  /** Ends the block and the run. */
-  readonly signal: AbortSignal;
+  /** What ends the block before its end. */
+  readonly end: Pick<RunEnd, "isRejected">;
   /** Gets the output as it comes. Default: nobody does, so that it need not be decoded and nothing waits. */
   readonly events?: RunEvents | undefined;
   /** Maximum size of the output that the block's result keeps, in bytes. */
@@ -64,9 +65,9 @@ export class BlockOutput implements Sink<BlockEvent | HostCallEvent> {
   }
 
   write(event: BlockEvent | HostCallEvent): Promise<void> | undefined {
-    const { index, events, signal, maxOutputBytes } = this.#conditions;
+    const { index, events, end, maxOutputBytes } = this.#conditions;
     // Nobody gets the result of an aborted run.
-    if (this.#isOver || signal.aborted) return undefined;
+    if (this.#isOver || end.isRejected) return undefined;
     switch (event.type) {
       case "stdout":
       case "stderr":

@@ -6,15 +6,15 @@ import {
   InvalidInputError,
   WorkspacePathError,
 } from "@fenced/core";
-import { afterMs, followSignals } from "@fenced/core/abort";
 import type { BackendSession } from "../backend-session.ts";
 import type { ExecutorFunctions } from "../functions/executor-functions.ts";
 import { type HostChoice, nothingChosen } from "../host-calls/host-calls.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
 import { BlockOutput, type FinishedBlock, type OutputConditions } from "./block-output.ts";
-import { type BlockOutcome, type BlockRun, timeIsUp } from "./block-run.ts";
+import type { BlockOutcome, BlockRun } from "./block-run.ts";
 import { guardWorkspace } from "./guard-workspace.ts";
 import { filenameNotInWorkspace, prepareBlock } from "./prepare-block.ts";
+import type { RunEnd } from "./run-end.ts";
 
 /** Where an executor's blocks run, and what it gives all of them. */
 export interface BlockPlace {
@@ -25,13 +25,14 @@ export interface BlockPlace {
   readonly env: Readonly<Record<string, string>>;
   readonly functions: ExecutorFunctions;
   readonly maxWorkspaceBytes: number | undefined;
-  /** Counts something as running in the session until `ended`, which never rejects, resolves. */
-  readonly begin: (ended: Promise<void>) => void;
+  /** Counts something as running in the session until it settles. */
+  readonly begin: (running: Promise<unknown>) => void;
 }
 
 /** The conditions under which a block runs. */
 export interface BlockConditions
   extends OutputConditions, Pick<ExecuteOptions, "env" | "stdin">, Pick<BlockRun, "setup"> {
+  readonly end: RunEnd;
   /** Time limit of the block in milliseconds, or the rest of the call's time if that is less. */
   readonly timeoutMs: number;
   /** The host functions that it can call. Default: none. */
@@ -41,7 +42,7 @@ export interface BlockConditions
 /**
  * Runs one block within its limits and collects its output.
  *
- * @throws the reason of `conditions.signal`, once everything that the block started is dead.
+ * @throws the reason of `conditions.end`, once everything that the block started is dead.
  */
 export async function runBlock(
   block: CodeBlock,
@@ -49,34 +50,25 @@ export async function runBlock(
   conditions: BlockConditions,
 ): Promise<FinishedBlock> {
   const started = performance.now();
-  const { signal } = conditions;
-  const ending = new AbortController();
+  const { end } = conditions;
   let timedOutAt = Infinity;
-  const unfollow = followSignals(ending, [signal]);
-  const cancel = afterMs(conditions.timeoutMs, () => {
-    if (!ending.signal.aborted) timedOutAt = performance.now();
-    ending.abort(timeIsUp);
+  const lift = end.after(conditions.timeoutMs, () => {
+    timedOutAt = performance.now();
   });
-  const output = new BlockOutput(ending.signal, conditions);
+  const output = new BlockOutput(end.signal, conditions);
   const running = start(block, place, conditions, output);
-  place.begin(
-    running.then(
-      () => {},
-      () => {},
-    ),
-  );
+  place.begin(running);
   let outcome: BlockOutcome;
   try {
     outcome = await running;
   } catch (error) {
-    signal.throwIfAborted();
+    end.throwIfRejected();
     outcome = { exitCode: 1 };
-    if (!ending.signal.aborted) void output.write({ type: "stderr", data: `${refusal(error)}\n` });
+    if (!output.signal.aborted) void output.write({ type: "stderr", data: `${refusal(error)}\n` });
   } finally {
-    cancel();
-    unfollow();
+    lift();
   }
-  signal.throwIfAborted();
+  end.throwIfRejected();
   const endedAt = outcome.endedAt ?? performance.now();
   return output.finish(outcome, endedAt >= timedOutAt, endedAt - started);
 }
@@ -87,7 +79,7 @@ async function start(
   conditions: BlockConditions,
   output: BlockOutput,
 ): Promise<BlockOutcome> {
-  const { workspacePath, missing } = session;
+  const { workspacePath, missing } = session.facts;
   const prepared = prepareBlock(block, { languages, missing, workspacePath });
   if ("problem" in prepared) {
     void output.write({ type: "stderr", data: `${prepared.problem}\n` });

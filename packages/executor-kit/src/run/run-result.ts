@@ -1,4 +1,4 @@
-import { makeCodeResult, type CodeResult, type NetworkDecision } from "@fenced/core";
+import { makeCodeResult, type BlockResult, type CodeResult, type Display, type NetworkDecision } from "@fenced/core";
 import { type FinishedBlock, timedOutExitCode } from "./block-output.ts";
 
 /** Maximum number of refusals of the network policy that a result keeps. */
@@ -12,18 +12,28 @@ export function combineResults(
   finished: readonly FinishedBlock[],
   { complete, durationMs, lost }: { readonly complete: boolean; readonly durationMs: number; readonly lost: boolean },
 ): CodeResult {
-  const blocks = finished.map((block) => block.result);
   const codeFile = finished[0]?.codeFile;
-  const exitCode = blocks.at(-1)?.exitCode ?? 0;
+  const blocks: BlockResult[] = [];
+  const displays: Display[] = [];
+  const refused: NetworkDecision[] = [];
+  let [exitCode, timedOut, truncated, stateLost] = [0, false, false, lost];
+  for (const block of finished) {
+    blocks.push(block.result);
+    displays.push(...block.displays);
+    refused.push(...block.network);
+    exitCode = block.result.exitCode;
+    timedOut ||= block.result.timedOut;
+    truncated ||= block.result.truncated;
+    stateLost ||= block.stateLost;
+  }
   const timeWasUp = exitCode === 0 && !complete;
-  const refused = finished.flatMap((block) => block.network);
   return makeCodeResult({
     exitCode: timeWasUp ? timedOutExitCode : exitCode,
-    displays: finished.flatMap((block) => block.displays),
+    displays,
     ...(codeFile === undefined ? {} : { codeFile }),
-    timedOut: timeWasUp || blocks.some((block) => block.timedOut),
-    truncated: blocks.some((block) => block.truncated),
-    stateLost: lost || finished.some((block) => block.stateLost),
+    timedOut: timeWasUp || timedOut,
+    truncated,
+    stateLost,
     ...(refused.length === 0 ? {} : { network: distinctRefusals(refused) }),
     durationMs,
     blocks,

@@ -1,10 +1,10 @@
 import type { CodeBlock, CodeResult, ExecutionEvent } from "@fenced/core";
-import { afterMs, followSignals } from "@fenced/core/abort";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import type { FinishedBlock } from "./block-output.ts";
 import { timeIsUp } from "./block-run.ts";
 import type { RunEvents } from "./execution-stream.ts";
 import { type BlockConditions, type BlockPlace, runBlock } from "./run-block.ts";
+import { RunEnd } from "./run-end.ts";
 import { combineResults } from "./run-result.ts";
 
 /** Limits on the rich outputs of one result: their number and their bytes. */
@@ -12,7 +12,8 @@ const [mostDisplays, mostDisplayBytes] = [10_000, 268_435_456];
 
 /** The conditions under which a run's blocks run. */
 interface RunConditions extends Pick<BlockConditions, "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host"> {
-  readonly telemetry: ExecutorTelemetry;
+  /** Watches each block. Default: nobody does. */
+  readonly telemetry: ExecutorTelemetry | undefined;
   /** Returns whether the session was lost since the last result, and resets that because it is then reported. */
   readonly takeLoss: () => boolean;
 }
@@ -31,15 +32,12 @@ interface RunLimits {
 export class Run {
   readonly #events: RunEvents | undefined;
   readonly #deadline: number;
-  readonly #rejecting = new AbortController();
-  readonly #unfollow: () => void;
+  readonly #end: RunEnd;
 
   constructor({ signals, totalTimeoutMs, events }: RunLimits) {
-    const { signal } = this.#rejecting;
     this.#events = events;
     this.#deadline = performance.now() + totalTimeoutMs;
-    if (events) signal.addEventListener("abort", () => events.drop(), { once: true });
-    this.#unfollow = followSignals(this.#rejecting, [...signals, events?.left]);
+    this.#end = events ? new RunEnd([...signals, events.left], () => events.drop()) : new RunEnd(signals);
   }
 
   /**
@@ -50,17 +48,14 @@ export class Run {
    * @throws the reason of the first of the run's signals to abort.
    */
   async prepare<T>(prepare: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-    const waiting = new AbortController();
-    const unfollow = followSignals(waiting, [this.#rejecting.signal]);
-    const cancel = afterMs(this.#deadline - performance.now(), () => waiting.abort(timeIsUp));
+    const lift = this.#end.after(this.#deadline - performance.now());
     try {
-      return await prepare(waiting.signal);
+      return await prepare(this.#end.signal);
     } catch (error) {
       if (error === timeIsUp) return undefined;
       throw error;
     } finally {
-      cancel();
-      unfollow();
+      lift();
     }
   }
 
@@ -70,7 +65,6 @@ export class Run {
     place: BlockPlace,
     { telemetry, takeLoss, ...conditions }: RunConditions,
   ): Promise<CodeResult> {
-    const { signal } = this.#rejecting;
     const events = this.#events;
     const started = performance.now();
     const finished: FinishedBlock[] = [];
@@ -78,13 +72,15 @@ export class Run {
     let { maxOutputBytes } = conditions;
     for (const [index, block] of blocks.entries()) {
       if (performance.now() >= this.#deadline) break;
-      await this.#tell({ type: "block-start", index, block });
+      this.#end.throwIfRejected();
+      if (events) await this.#tell(events, { type: "block-start", index, block });
       const timeoutMs = Math.min(conditions.timeoutMs, this.#deadline - performance.now());
-      const limited = { ...conditions, index, signal, events, timeoutMs, maxOutputBytes, displayRoom };
-      const end = await telemetry.watchBlock({ ...block, index }, events, () => runBlock(block, place, limited));
+      const limited = { ...conditions, index, end: this.#end, events, timeoutMs, maxOutputBytes, displayRoom };
+      const run = (): Promise<FinishedBlock> => runBlock(block, place, limited);
+      const end = await (telemetry ? telemetry.watchBlock({ ...block, index }, events, run) : run());
       finished.push(end);
       maxOutputBytes -= end.keptBytes;
-      await this.#tell({ type: "block-end", index, result: end.result });
+      if (events) await this.#tell(events, { type: "block-end", index, result: end.result });
       if (end.result.exitCode !== 0) break;
     }
     return combineResults(finished, {
@@ -95,14 +91,13 @@ export class Run {
   }
 
   /** Call this when the run is over. */
-  end(): void {
-    this.#unfollow();
+  settle(): void {
+    this.#end.settle();
   }
 
-  async #tell(event: ExecutionEvent): Promise<void> {
-    const { signal } = this.#rejecting;
-    signal.throwIfAborted();
-    await this.#events?.write(event);
-    signal.throwIfAborted();
+  /** Waits until the consumer has used the event. */
+  async #tell(events: RunEvents, event: ExecutionEvent): Promise<void> {
+    await events.write(event);
+    this.#end.throwIfRejected();
   }
 }

@@ -9,7 +9,7 @@ import {
   type NetworkDecision,
 } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
-import type { BackendSession } from "../backend-session.ts";
+import type { BackendSession, PlaceFacts } from "../backend-session.ts";
 import type { FunctionPlaces } from "../functions/function-setup.ts";
 import { functionVariables } from "../functions/function-variables.ts";
 import {
@@ -24,7 +24,7 @@ import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
-import type { ProgramEnd, SupervisedProgram } from "./blocks/supervised-program.ts";
+import type { ProgramEnd } from "./blocks/supervised-program.ts";
 import type { StatefulPlace } from "./interpreters/stateful-python.ts";
 import type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
 import type { SessionNetwork } from "./tunnels/session-network.ts";
@@ -84,6 +84,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   readonly #settings: SupervisedSettings;
   readonly #closing = new AbortController();
   #current: Place | undefined;
+  #facts: PlaceFacts = {};
   #opening: Promise<Place> | undefined;
   #stopping: NodeJS.Timeout | undefined;
   /** A place whose processes could not be ended. */
@@ -120,26 +121,29 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   /** Returns the current place, or a new one if it was lost. */
   protected async ready(signal: AbortSignal): Promise<Place> {
     if (this.closing.aborted) throw stopped();
-    if (this.#current && !this.#current.lost && this.#current !== this.#unfit) return this.#current;
+    if (this.#usable) return this.#usable;
     this.#opening ??= this.#open(joinSignals(signal, this.closing)).finally(() => {
       this.#opening = undefined;
     });
     return this.#opening;
   }
 
-  get capabilities(): Partial<ExecutorCapabilities> {
-    if (!this.#current) return {};
-    const { languages, runner } = this.#current;
-    const names = [...languages.found.keys()];
-    return {
-      ...commandLineCapabilities(names),
-      hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
-      ...(languages.packages && { packages: languages.packages }),
-    };
+  get facts(): PlaceFacts {
+    return this.#facts;
   }
 
-  get missing(): ReadonlyMap<string, string> {
-    return this.#current?.languages.missing ?? new Map();
+  /** What is true of a place that has just been opened. */
+  protected factsOf({ languages, runner }: Place): PlaceFacts & { readonly capabilities: Partial<ExecutorCapabilities> } {
+    const names = [...languages.found.keys()];
+    return {
+      capabilities: {
+        ...commandLineCapabilities(names),
+        hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
+        ...(languages.packages && { packages: languages.packages }),
+      },
+      missing: languages.missing,
+      workspacePath: this.workspacePath,
+    };
   }
 
   get files(): BackendFiles {
@@ -180,7 +184,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
 
   /** @param interpret - runs the block, with its variables, instead of a new process. */
   async run(block: BlockRun, sink: Sink, interpret?: InterpretBlock): Promise<BlockOutcome> {
-    const place = await this.ready(sink.signal);
+    const place = this.#usable ?? (await this.ready(sink.signal));
     const language = place.languages.found.get(block.language);
     if (!language) {
       throw new InvalidInputError(`No command is configured for ${block.language}`, {
@@ -191,20 +195,23 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const env = this.#variables(place, block);
     const given = { env, ...(stdin !== undefined && { stdin }) };
     const needsFile = interpret === undefined || filename !== undefined;
-    const inline =
-      filename === undefined ? commandWithoutFile(block.language, language.command, block.code) : undefined;
-    const withoutFile = inline === undefined ? undefined : { ...given, argv: this.#wrap(inline) };
+    const withoutFile = (error: unknown): Promise<ProgramEnd> => {
+      const { language: name, code } = block;
+      const canMakeRoom = needsFile && filename === undefined && isDiskFull(error);
+      const inline = canMakeRoom ? commandWithoutFile(name, language.command, code) : undefined;
+      if (!inline) throw error;
+      return place.runner.run({ ...given, argv: this.#wrap(inline) }, sink);
+    };
     let file: BlockFile | undefined;
     try {
       file = needsFile ? await this.#writeBlock(place, block, language.extension) : undefined;
     } catch (error) {
-      if (!withoutFile || !isDiskFull(error)) throw error;
-      return this.#follow(place, sink, place.runner.run(withoutFile, sink));
+      return this.#follow(place, sink, withoutFile(error));
     }
+    if (interpret) return this.#follow(place, sink, interpret(env), file);
     const argv = this.#wrap([...language.command, file?.path ?? ""]);
-    const program = { ...given, argv, ...(file?.sent && { file: file.sent }) };
-    const running = interpret?.(env) ?? orWithoutFile(place.runner, program, withoutFile, sink);
-    return this.#follow(place, sink, running, file);
+    const running = place.runner.run({ ...given, argv, ...(file?.sent && { file: file.sent }) }, sink);
+    return this.#follow(place, sink, file?.sent ? running.catch(withoutFile) : running, file);
   }
 
   #writeBlock(place: Place, block: BlockRun, extension: string): BlockFile | Promise<BlockFile> {
@@ -269,8 +276,14 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     return this.#settings.workspacePath;
   }
 
-  async repair(signal: AbortSignal): Promise<void> {
-    await this.ready(signal);
+  /** The current place, if it can be used. */
+  get #usable(): Place | undefined {
+    return this.#current?.lost === undefined && this.#current !== this.#unfit ? this.#current : undefined;
+  }
+
+  repair(signal: AbortSignal): Promise<void> | undefined {
+    if (this.#usable) return undefined;
+    return this.ready(signal).then(() => {});
   }
 
   async reset(signal: AbortSignal): Promise<void> {
@@ -304,6 +317,7 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
     const old = this.#current;
     const place = await this.openPlace(old, signal);
     this.#current = place;
+    this.#facts = this.factsOf(place);
     this.#keepWarm(place);
     place.whenLost(this.#settings.onLost);
     if (old) this.#settings.onReplaced();
@@ -329,21 +343,6 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
       ...(hasFunctions ? functionVariables(this.functionPlaces(), hostCalls, variables, ":") : {}),
       [sessionMark]: this.#settings.id,
     };
-  }
-}
-
-/** Runs a program whose file is sent with it, or its alternative if there is no space for the file. */
-async function orWithoutFile(
-  runner: PlaceRunner,
-  program: SupervisedProgram,
-  alternative: SupervisedProgram | undefined,
-  sink: Sink,
-): Promise<ProgramEnd> {
-  try {
-    return await runner.run(program, sink);
-  } catch (error) {
-    if (!alternative || !program.file || !isDiskFull(error)) throw error;
-    return runner.run(alternative, sink);
   }
 }
 

@@ -7,6 +7,7 @@ import {
 } from "@fenced/core";
 import {
   captured,
+  isWatched,
   watch,
   type HistogramDefinition,
   type Operation,
@@ -56,6 +57,7 @@ export class ExecutorTelemetry {
 
   /** Watches what an executor does besides running blocks. */
   watchLifeCycle<T>(step: "start" | "restart" | "stop" | "set_up_functions", action: () => Promise<T>): Promise<T> {
+    if (!isWatched(scope)) return action();
     return watch(
       {
         scope,
@@ -72,12 +74,14 @@ export class ExecutorTelemetry {
    * Watches one call's blocks. A program that failed is a result: the call did not fail.
    *
    * @param events - what its consumer gets; `undefined` if there is none.
+   * @param run - gets what watches its blocks; `undefined` if nobody would record that.
    */
   watchRun(
     blocks: readonly CodeBlock[],
     events: RunEvents | undefined,
-    run: () => Promise<CodeResult>,
+    run: (telemetry: ExecutorTelemetry | undefined) => Promise<CodeResult>,
   ): Promise<CodeResult> {
+    if (!isWatched(scope)) return run(undefined);
     const definition = {
       scope,
       name: "fenced.run",
@@ -86,8 +90,11 @@ export class ExecutorTelemetry {
       metricAttributes: this.#kind,
     };
     const isLeft = (): boolean => events?.left.aborted === true;
-    return watchUntilLeft(definition, isLeft, run, (operation, result) =>
-      operation.set({ ...outcome(result), "fenced.state_lost": result.stateLost }),
+    return watchUntilLeft(
+      definition,
+      isLeft,
+      () => run(this),
+      (operation, result) => operation.set({ ...outcome(result), "fenced.state_lost": result.stateLost }),
     );
   }
 
@@ -119,6 +126,7 @@ export class ExecutorTelemetry {
     input: JsonValue,
     action: () => Promise<T>,
   ): Promise<T> {
+    if (!isWatched(scope)) return action();
     const attributes = { ...this.#self, "fenced.host_call.id": callId, "fenced.host_call.name": name };
     const definition = { scope, name: "fenced.host_call", attributes, duration: callDuration };
     return watch({ ...definition, metricAttributes: this.#kind }, (operation) => {

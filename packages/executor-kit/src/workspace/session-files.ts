@@ -84,8 +84,8 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
 
   /** @param action - `inside` makes an absolute path in the workspace relative to it. */
   #use<T>(action: (files: BackendSession["files"], inside: (path: string) => string) => Promise<T>): Promise<T> {
-    return this.#life.withSession(({ files, workspacePath }) =>
-      action(files, (path) => relativeToWorkspace(path, workspacePath)),
+    return this.#life.withSession(({ files, facts }) =>
+      action(files, (path) => relativeToWorkspace(path, facts.workspacePath)),
     );
   }
 }

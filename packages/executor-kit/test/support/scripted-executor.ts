@@ -71,6 +71,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
       throw error;
     }
     return {
+      facts: {},
       files: new DirectoryFiles("."),
       ...(this.#script.stopping && { stopping: this.#script.stopping }),
       run: (run, sink) => this.#run(run, sink),

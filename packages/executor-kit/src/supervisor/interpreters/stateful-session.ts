@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { ExecutorCapabilities } from "@fenced/core";
-import type { BackendSession } from "../../backend-session.ts";
+import type { BackendSession, PlaceFacts } from "../../backend-session.ts";
 import { DisplayBoard } from "../../displays/display-board.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "../../run/block-run.ts";
 import type { Sink } from "../../run/sink.ts";
@@ -10,7 +9,7 @@ import type { FunctionModules } from "./interpreters.ts";
 import { StatefulPython } from "./stateful-python.ts";
 
 /** The underlying session. */
-type Inner = SupervisedSession & Pick<BackendSession, "ports">;
+type Inner = SupervisedSession;
 
 /** Settings of a stateful session. */
 export interface StatefulOptions {
@@ -40,6 +39,8 @@ export class StatefulSession implements BackendSession {
   readonly #options: StatefulOptions;
   readonly #displays: DisplayBoard;
   readonly #python: StatefulPython;
+  /** The facts of the place, completed by those of the interpreter. */
+  #known: { readonly place: PlaceFacts; readonly displays: boolean; readonly facts: PlaceFacts } | undefined;
   /** True if the place belongs to another session. */
   readonly #isFork: boolean;
   /** All interpreters in this place. */
@@ -86,12 +87,14 @@ export class StatefulSession implements BackendSession {
     }
   }
 
-  get capabilities(): Partial<ExecutorCapabilities> {
-    return { ...this.#inner.capabilities, stateful: true, displays: this.#python.displays };
-  }
-
-  get missing(): ReadonlyMap<string, string> {
-    return this.#inner.missing;
+  get facts(): PlaceFacts {
+    const { facts } = this.#inner;
+    const { displays } = this.#python;
+    if (this.#known?.place !== facts || this.#known.displays !== displays) {
+      const capabilities = { ...facts.capabilities, stateful: true, displays };
+      this.#known = { place: facts, displays, facts: { ...facts, capabilities } };
+    }
+    return this.#known.facts;
   }
 
   get files(): BackendFiles {
@@ -116,16 +119,8 @@ export class StatefulSession implements BackendSession {
     return this.#inner.runProgram(program, sink);
   }
 
-  get workspacePath(): string {
-    return this.#inner.workspacePath;
-  }
-
-  get ports(): ReadonlyMap<number, number> {
-    return this.#inner.ports ?? new Map();
-  }
-
-  async repair(signal: AbortSignal): Promise<void> {
-    await this.#inner.repair(signal);
+  repair(signal: AbortSignal): Promise<void> | undefined {
+    return this.#inner.repair(signal);
   }
 
   async reset(signal: AbortSignal): Promise<void> {

@@ -90,6 +90,9 @@ export class FrameReader {
   readonly #consumer: FrameConsumer;
   readonly #header = Buffer.alloc(headerSize);
   #headerUsed = 0;
+  /** What the header says. */
+  #type = 0;
+  #outputName: OutputName | undefined;
   #left = 0;
   #report: Buffer[] = [];
 
@@ -116,16 +119,10 @@ export class FrameReader {
     }
   }
 
-  get #type(): number {
-    return this.#header.readUInt8(4);
-  }
-
-  get #outputName(): OutputName | undefined {
-    return outputNames.get(this.#type);
-  }
-
   #begin(): void {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
+    this.#type = this.#header.readUInt8(4);
+    this.#outputName = outputNames.get(this.#type);
     const known = this.#type >= frameType.hello && this.#type <= frameType.measured;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
