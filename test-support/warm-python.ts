@@ -13,7 +13,7 @@ interface BlockEvent {
 
 /** What runs blocks: a backend's session. */
 interface BlockSession {
-  readonly missing?: ReadonlyMap<string, string>;
+  readonly facts: { readonly missing?: ReadonlyMap<string, string> };
   run(
     block: {
       readonly language: string;
@@ -32,7 +32,7 @@ export async function untilForked(
   signal: AbortSignal,
 ): Promise<boolean> {
   const block = { language: "python", code: forkerCode, env, timeoutMs: Number.POSITIVE_INFINITY };
-  for (let turn = 0; turn < tries && session.missing?.has("python") !== true; turn += 1) {
+  for (let turn = 0; turn < tries && session.facts.missing?.has("python") !== true; turn += 1) {
     let text = "";
     const write = ({ type, data }: BlockEvent): undefined => {
       if (type === "stdout" || type === "stderr") text += String(data);
