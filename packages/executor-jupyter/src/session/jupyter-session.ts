@@ -214,4 +214,3 @@ export class JupyterSession implements BackendSession {
     return this.#slot.close();
   }
 }
-

@@ -133,7 +133,10 @@ export abstract class SupervisedSession<Place extends SupervisedPlace = Supervis
   }
 
   /** What is true of a place that has just been opened. */
-  protected factsOf({ languages, runner }: Place): PlaceFacts & { readonly capabilities: Partial<ExecutorCapabilities> } {
+  protected factsOf({
+    languages,
+    runner,
+  }: Place): PlaceFacts & { readonly capabilities: Partial<ExecutorCapabilities> } {
     const names = [...languages.found.keys()];
     return {
       capabilities: {
