@@ -264,6 +264,7 @@ class WatchedOperation implements Operation {
 /** Without an SDK, the global provider has nobody to pass spans on to. */
 function hasTracer(scope: string): boolean {
   const provider = trace.getTracerProvider();
+  // oxlint-disable-next-line typescript/no-deprecated -- nothing else tells whether there is an SDK without starting a span
   if (!(provider instanceof ProxyTracerProvider)) return true;
   return provider.getDelegateTracer(scope) !== undefined;
 }

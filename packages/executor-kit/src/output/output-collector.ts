@@ -54,7 +54,7 @@ export class OutputCollector {
     const last = this.#tail?.kept() ?? { bytes: Buffer.alloc(0), stretches: [] };
     const keptBytes = first.bytes.length + last.bytes.length;
     if (this.#totals.stdout + this.#totals.stderr === keptBytes) {
-      const { texts, parts } = decode(this.#tail ? joined(first, last) : first);
+      const { texts, parts } = decode(this.#tail ? asOne(first, last) : first);
       return { output: texts.join(""), ...layoutOf(parts), truncated: false, keptBytes };
     }
     const head = withoutHalfCharacter(first, "last");
@@ -165,7 +165,7 @@ function withRoom(buffer: Buffer<ArrayBuffer>, used: number, needed: number, lim
 }
 
 /** Two excerpts as one; merges a stretch that was split at the border. */
-function joined({ bytes: head, stretches: first }: Excerpt, { bytes: tail, stretches: last }: Excerpt): Excerpt {
+function asOne({ bytes: head, stretches: first }: Excerpt, { bytes: tail, stretches: last }: Excerpt): Excerpt {
   const [end = 0, start = 0] = [first.at(-1), last[0]];
   const stretches = end * start > 0 ? [...first.slice(0, -1), end + start, ...last.slice(1)] : [...first, ...last];
   return { bytes: Buffer.concat([head, tail]), stretches };
