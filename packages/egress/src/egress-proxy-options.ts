@@ -13,7 +13,10 @@ import type { z } from "zod";
 export interface EgressProxyOptions extends AllowedNetwork {
   /** Maximum number of client connections; further ones are refused at once. Default: 500. */
   readonly maxConnections?: number | undefined;
-  /** Milliseconds within which a request's header, or a SOCKS5 greeting, must arrive. Default: 15,000. */
+  /**
+   * Milliseconds within which a request's header, or a SOCKS5 greeting, must arrive, and after which a silent host is given up
+   * whose client has ended its side. Default: 15,000.
+   */
   readonly headTimeoutMs?: number | undefined;
   /** Milliseconds to look up a name and connect to it, and to get a credential's value. Default: 15,000. */
   readonly connectTimeoutMs?: number | undefined;

@@ -81,6 +81,7 @@ export class EgressProxy implements AsyncDisposable {
     this.#http = new HttpDoor({
       gatekeeper: this.#gatekeeper,
       idleTimeoutMs,
+      headTimeoutMs,
       tunnel: (...request) => this.#tunnel("connect", ...request),
     });
   }

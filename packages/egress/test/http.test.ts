@@ -34,6 +34,20 @@ test("the Host header is replaced by the host that was checked", async () => {
   ]);
 });
 
+test("a client that ends its side after its requests gets their answers", async () => {
+  const { port, received } = await playRecorder();
+  const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
+  const request = (method: string, path: string, rest: string): string =>
+    `${method} http://good.example:${port}${path} HTTP/1.1\r\nHost: any\r\n${rest}`;
+  const both = request("GET", "/one", "\r\n") + request("POST", "/two", "Content-Length: 4\r\n\r\nbody");
+  const answer = await exchange(proxy, both, { half: true });
+  expect(answer.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
+  expect(received.map((each) => each.split(" HTTP")[0])).toEqual(["GET /one", "POST /two"]);
+  const cut = request("POST", "/cut", "Content-Length: 4\r\n\r\nbo");
+  expect(await exchange(proxy, cut, { half: true })).toMatch(/^(?:HTTP\/1\.1 4|$)/);
+  await expect.poll(() => proxy.proxy.connections).toBe(0);
+});
+
 test("hop-by-hop headers, and those that Connection names, are not forwarded", async () => {
   const { port, received } = await playRecorder();
   const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
@@ -206,7 +220,8 @@ test("a client that disconnects ends its request to the host", async () => {
     socket.once("end", () => socket.end());
     socket.once("close", () => gone?.());
   });
-  const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"] });
+  // What is left may as well be a client that waits for its answer, so the host has that time to begin.
+  const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"], headTimeoutMs: 1000 });
   const socket = await proxy.connect();
   socket.write(get(`http://good.example:${port}/`));
   await expect.poll(() => proxy.decisions.length).toBe(1);

@@ -1,6 +1,14 @@
 import { readFile, stat } from "node:fs/promises";
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
-import { blockEnvironment, functionVariables, type BlockEvent, type BlockOutcome } from "@fenced/executor-kit";
+import {
+  blockEnvironment,
+  functionVariables,
+  timeIsUp,
+  WriteAhead,
+  type BlockEvent,
+  type BlockOutcome,
+} from "@fenced/executor-kit";
+import { bundleSize } from "@fenced/executor-kit/displays";
 import { OutcomeUnknownError } from "./api/session-api.ts";
 import { isSessionGone } from "./http/service-error.ts";
 import { BlockFrames, type Printed } from "./pump/block-frames.ts";
@@ -56,8 +64,9 @@ export class PumpRun extends SessionRun {
     try {
       if (this.#forged) throw this.#forged;
       await this.#follow(line);
-      if (this.signal.aborted) return await this.#stop(session, line);
-      this.endedAt = performance.now();
+      // A slow reader may get the last output only when the block's time is up.
+      const ended = this.endedAt !== undefined && this.signal.reason === timeIsUp;
+      if (this.signal.aborted && !ended) return await this.#stop(session, line);
       await this.write(this.conditions.displays.end());
       return this.report({ exitCode: this.#frames.end?.exit ?? 1 });
     } catch (error) {
@@ -122,10 +131,12 @@ export class PumpRun extends SessionRun {
   /** Passes on what the block prints until it ends or must end. */
   async #follow(line: PumpLine): Promise<void> {
     const { signal } = this;
+    const output = new WriteAhead(this.sink);
     let wait = firstCallMs;
     for (;;) {
       const printed = this.#frames.take();
-      await this.write(await this.#events(printed));
+      if (this.#frames.end) this.endedAt ??= performance.now();
+      for (const event of await this.#events(printed)) await output.write(event, sizeOf(event));
       if (this.#frames.end || signal.aborted) return;
       if (line.isConnected && !line.hasBytes) await line.moment(answerMs, signal);
       wait = line.hasBytes || printed.length > 0 ? firstCallMs : Math.min(2 * wait, longestCallMs);
@@ -191,6 +202,11 @@ export class PumpRun extends SessionRun {
     }
     return events;
   }
+}
+
+function sizeOf(event: BlockEvent): number {
+  if (event.type === "display") return bundleSize(event.display.data);
+  return event.type === "clear" ? 0 : event.data.length;
 }
 
 /** What is printed of a display begins a line. */

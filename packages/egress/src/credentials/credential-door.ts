@@ -85,7 +85,8 @@ export class CredentialDoor {
       throw error instanceof Refusal ? error : unreadable(place);
     });
     const socket = await this.#openSecurely(inside, await gatekeeper.open(place, visit));
-    forwardRequest(request, response, { socket, host, path, added, idleMs: this.#options.idleTimeoutMs });
+    const { idleTimeoutMs: idleMs, headTimeoutMs: endedMs } = this.#options;
+    forwardRequest(request, response, { socket, host, path, added, idleMs, endedMs });
   }
 
   /** Connects to the host by TLS; the host must present its own valid certificate. */

@@ -16,6 +16,8 @@ export interface Onward {
   readonly added: HeaderLines;
   /** Milliseconds without a byte before it is closed. */
   readonly idleMs: number;
+  /** The same once the client has ended its side: it may only have said everything, or it has left. */
+  readonly endedMs: number;
 }
 
 /** Maximum bytes of a response's header. */
@@ -27,6 +29,7 @@ const maxHeaderSize = 65_536;
  */
 export function forwardRequest(request: IncomingMessage, response: ServerResponse, onward: Onward): void {
   const { socket } = onward;
+  const client = request.socket;
   // The client may have left while the connection was opened; otherwise only the idle limit would close it.
   if (response.destroyed) return void socket.destroy();
   const fail = (error: unknown): void => {
@@ -46,13 +49,20 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
       maxHeaderSize,
     });
     outgoing.on("error", fail);
-    outgoing.setTimeout(onward.idleMs, () => fail(new Refusal(504, `${onward.host} does not answer`)));
+    outgoing.on("timeout", () => fail(new Refusal(504, `${onward.host} does not answer`)));
+    const hurry = (): void => void outgoing.setTimeout(Math.min(onward.idleMs, onward.endedMs));
+    if (client.readableEnded) hurry();
+    else outgoing.setTimeout(onward.idleMs);
+    client.once("end", hurry);
     // Headers are limited by bytes, not number: Node would drop those beyond its limit, which may say where the message ends.
     outgoing.maxHeadersCount = 0;
     // The request did not ask for another protocol; without a listener, an upgrade would go unnoticed.
     outgoing.once("upgrade", () => fail(undefined));
     outgoing.once("response", (answer) => sendBack(answer, response));
-    response.once("close", () => socket.destroy());
+    response.once("close", () => {
+      client.off("end", hurry);
+      socket.destroy();
+    });
     // Not `pipeline`: the response notices a client that leaves, and a client that does not read the answer may keep
     // sending.
     request.pipe(outgoing);

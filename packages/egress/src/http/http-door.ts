@@ -12,6 +12,7 @@ import { valuesOf } from "./header-lines.ts";
 export interface HttpDoorOptions {
   readonly gatekeeper: Gatekeeper;
   readonly idleTimeoutMs: number;
+  readonly headTimeoutMs: number;
   /** Connects the rest of a stream to a place; the client sends the first byte. */
   readonly tunnel: (visitor: Visitor, host: string, port: number, established: () => void) => Promise<void>;
 }
@@ -28,6 +29,8 @@ export class HttpDoor {
   constructor(options: HttpDoorOptions) {
     this.#options = options;
     this.#server = requestServer((request, response) => this.#forward(request, response));
+    // A client that has said everything may end its side, as `nc -N` does, and still gets its answer. Node has no option for it.
+    Reflect.set(this.#server, "httpAllowHalfOpen", true);
     this.#server.on("connect", (request, stream, head) => void this.#connect(request, stream, head));
   }
 
@@ -56,7 +59,7 @@ export class HttpDoor {
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { gatekeeper, idleTimeoutMs } = this.#options;
+    const { gatekeeper, idleTimeoutMs: idleMs, headTimeoutMs: endedMs } = this.#options;
     const visitor = this.#visitors.get(request.socket);
     if (!visitor) return void response.destroy();
     await visitor.turn(response);
@@ -67,7 +70,7 @@ export class HttpDoor {
     const place = gatekeeper.admit(url.hostname, Number(url.port === "" ? 80 : url.port), visit);
     const socket = await gatekeeper.open(place, visit);
     const path = `${url.pathname}${url.search}`;
-    forwardRequest(request, response, { socket, host: url.host, path, added: [], idleMs: idleTimeoutMs });
+    forwardRequest(request, response, { socket, host: url.host, path, added: [], idleMs, endedMs });
   }
 }
 

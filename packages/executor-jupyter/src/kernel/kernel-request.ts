@@ -38,6 +38,8 @@ export class KernelRequest {
   readonly begun: Promise<void>;
   /** Whether output was lost on the way. */
   incomplete = false;
+  /** When it was finished, as a `performance.now()` time. */
+  finishedAt: number | undefined;
   readonly #onTaken: (bytes: number) => void;
   #queue: { readonly message: IMessage; readonly bytes: number }[] = [];
   #reply: Readonly<Record<string, unknown>> | undefined;
@@ -129,6 +131,7 @@ export class KernelRequest {
   #finishIfComplete(): void {
     if (!this.#reply || (this.channel === "shell" && !this.#idle)) return;
     this.#over = true;
+    this.finishedAt ??= performance.now();
     this.#resolve(this.#reply);
     this.#begin();
     this.#wake();

@@ -1,5 +1,5 @@
 import { within } from "@fenced/core/abort";
-import { blockSource, type BlockOutcome, type BlockRun, type Sink, writeAll } from "@fenced/executor-kit";
+import { blockSource, type BlockOutcome, type BlockRun, type Sink, timeIsUp, writeAll } from "@fenced/executor-kit";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
 import { expressionValue } from "../python/python-helper.ts";
 import { CellOutput } from "./cell-output.ts";
@@ -34,15 +34,23 @@ export async function runCell(
       await writeAll(sink, await output.events(message));
       if (message.header.msg_type === "input_request") live.kernel.reply(input.next().value ?? endOfInput);
     }
+    // A slow reader may get the last output only when the block's time is up.
+    const ended = request.finishedAt !== undefined && (!signal.aborted || signal.reason === timeIsUp);
     if (signal.aborted) {
       for (const message of request.takeAll()) await writeAll(sink, await output.events(message));
+    }
+    if (signal.aborted && !ended) {
       await writeAll(sink, output.end());
       await endCell(request, slot, live, interruptGraceMs);
       return { exitCode: 1, truncated: output.truncated || request.incomplete };
     }
     const reply = await request.finished;
     await writeAll(sink, [...output.end(), ...output.reply(reply)]);
-    return { exitCode: output.exitCode || shellExit(reply), truncated: output.truncated || request.incomplete };
+    return {
+      exitCode: output.exitCode || shellExit(reply),
+      truncated: output.truncated || request.incomplete,
+      ...(request.finishedAt !== undefined && { endedAt: request.finishedAt }),
+    };
   } finally {
     request.dropOutputs();
   }

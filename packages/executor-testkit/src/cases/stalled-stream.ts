@@ -97,6 +97,30 @@ export const stalledStream: ConformanceGroup = {
       },
     },
     {
+      name: "does not make a program time out that has ended in time",
+      needs: [live],
+      async run(kit) {
+        const { language } = kit;
+        const program = language.program(language.flood("written", 5), language.writeFile("over", "."));
+        for (let timeoutMs = 2000; ; timeoutMs *= 2) {
+          const executor = await kit.create({ timeoutMs });
+          await executor.start();
+          const iterator = executor.streamCodeBlocks([program])[Symbol.asyncIterator]();
+          await kit.within("the first output", readFirstOutput(iterator));
+          await sleep(timeoutMs / 2);
+          // How long it takes depends on the machine.
+          const inTime = ((await workspaceHeartbeat(executor, "over").count()) ?? 0) > 0;
+          await sleep(timeoutMs / 2);
+          const last = await kit.within("the rest of the stream", lastOf(iterator));
+          if (!inTime && timeoutMs * 2 < kit.patienceMs) continue;
+          assert.ok(last?.type === "result");
+          assert.deepEqual([last.result.exitCode, last.result.timedOut], [0, false]);
+          await kit.succeedWith(executor, language.print("next"));
+          return;
+        }
+      },
+    },
+    {
       name: "ends when it is aborted",
       needs,
       async run(kit) {

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses, type BlockOutcome, type BlockRun, type Sink, writeAll } from "@fenced/executor-kit";
+import { killProcesses, type BlockOutcome, type BlockRun, type Sink, WriteAhead, writeAll } from "@fenced/executor-kit";
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
@@ -176,12 +176,14 @@ export class Interpreter {
    * that only forged frames contain.
    */
   async #follow(sink: Sink<RichPiece>): Promise<BlockOutcome | undefined> {
+    const output = new WriteAhead(sink);
     try {
       for (let frame = await this.#channel.next(); frame; frame = await this.#channel.next()) {
-        if (frame.type === frameType.stdout) await writeAll(sink, [{ type: "stdout", data: frame.body }]);
-        else if (frame.type === frameType.stderr) await writeAll(sink, [{ type: "stderr", data: frame.body }]);
-        else if (frame.type === frameType.request) await this.#answer(frame, sink);
-        else if (frame.type === frameType.done) return await this.#outcome(frame);
+        const { type, body: data } = frame;
+        if (type === frameType.stdout) await output.write({ type: "stdout", data }, data.length);
+        else if (type === frameType.stderr) await output.write({ type: "stderr", data }, data.length);
+        else if (type === frameType.request) await this.#answer(frame, sink);
+        else if (type === frameType.done) return await this.#outcome(frame);
         else return undefined;
       }
     } catch (error) {
