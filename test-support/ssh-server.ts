@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -13,20 +13,34 @@ const sshd = "/usr/sbin/sshd";
 /** An alias in the server's `configFile`. */
 export const host = "fenced-test";
 
+/** The account of `SshServer.startForAccount`. */
+const account = { name: "fenced-account", uid: 54_321 } as const;
+
 /** A real sshd on a free port of the loopback interface, with its own keys and configuration. */
 export class SshServer implements AsyncDisposable {
   readonly directory: string;
   readonly port: number;
   readonly #process: ChildProcess;
+  readonly #user: string | undefined;
 
-  private constructor(directory: string, port: number, child: ChildProcess) {
+  private constructor(directory: string, port: number, child: ChildProcess, user?: string) {
     this.directory = directory;
     this.port = port;
     this.#process = child;
+    this.#user = user;
   }
 
   /** @param settings - lines for its sshd_config. */
   static async start(...settings: readonly string[]): Promise<SshServer> {
+    return SshServer.#start(settings);
+  }
+
+  /** A server whose user is an ordinary account, which only it knows: this machine gets no new user. Needs root. */
+  static async startForAccount(): Promise<SshServer> {
+    return SshServer.#start([], account.name);
+  }
+
+  static async #start(settings: readonly string[], user?: string): Promise<SshServer> {
     const directory = await mkdtemp(path.join(tmpdir(), "fenced-sshd-"));
     const port = await freePort();
     await makeKeys(directory);
@@ -35,11 +49,14 @@ export class SshServer implements AsyncDisposable {
     // sshd, started by root, changes into this empty directory, which an init system would create.
     if (process.getuid?.() === 0) await mkdir("/run/sshd", { recursive: true });
     // sshd ends with this program, however that ends, and its directory is removed unless it should stay.
-    const program = `"$0" -D -e -f "$1/sshd_config" & read -r line; kill "$!"; [ "$line" = stay ] || rm -rf "$1"`;
+    const daemon =
+      user === undefined ? `"$0" -D -e -f "$1/sshd_config"` : `unshare --mount sh -c '${withAccounts}' "$0" "$1"`;
+    const program = `${daemon} & read -r line; kill "$!"; [ "$line" = stay ] || rm -rf "$1"`;
+    if (user !== undefined) await makeAccount(directory);
     const child = spawn("sh", ["-c", program, sshd, directory], {
       stdio: ["pipe", "ignore", "ignore"],
     });
-    const server = new SshServer(directory, port, child);
+    const server = new SshServer(directory, port, child, user);
     await server.#untilListening();
     await writeFile(server.configFile, await server.#clientConfig());
     return server;
@@ -114,6 +131,7 @@ export class SshServer implements AsyncDisposable {
       `Host ${host}`,
       "  HostName 127.0.0.1",
       `  Port ${this.port}`,
+      ...(this.#user === undefined ? [] : [`  User ${this.#user}`]),
       `  IdentityFile ${this.directory}/client_key`,
       "  IdentitiesOnly yes",
       "  IdentityAgent none",
@@ -124,6 +142,20 @@ export class SshServer implements AsyncDisposable {
       "",
     ].join("\n");
   }
+}
+
+/** Starts sshd where the list of users is another one. */
+const withAccounts = `mount --bind "$1/passwd" /etc/passwd && exec "$0" -D -e -f "$1/sshd_config"`;
+
+async function makeAccount(directory: string): Promise<void> {
+  const { name, uid } = account;
+  const home = path.join(directory, "home");
+  await writeFile(
+    path.join(directory, "passwd"),
+    `${await readFile("/etc/passwd", "utf8")}${name}:x:${uid}:${uid}::${home}:/bin/sh\n`,
+  );
+  await chmod(directory, 0o755);
+  for (const place of [home, path.join(directory, "tmp")]) await chown(place, uid, uid);
 }
 
 async function makeKeys(directory: string): Promise<void> {
