@@ -31,6 +31,7 @@ const sections: readonly Section[] = [
       ["docs/runs.md", "Runs that go on"],
       ["docs/processes.md", "Servers and tools"],
       "docs/files.md",
+      "docs/checkpoints.md",
       "docs/functions.md",
       "docs/packages-in-the-sandbox.md",
       ["docs/bundlers.md", "Bundlers, executables"],
@@ -75,6 +76,7 @@ const sections: readonly Section[] = [
     items: [
       "docs/production.md",
       ["packages/pool/README.md", "Sessions and pools"],
+      ["packages/checkpoints/README.md", "Stores of checkpoints"],
       ["docs/capacity.md", "Capacity of a machine"],
       "docs/compositions.md",
       "docs/telemetry.md",

@@ -9,6 +9,7 @@ export { loadComponent } from "./components/load-component.ts";
 export { parseComponentConfig } from "./components/parse-component-config.ts";
 
 export { BackendUnavailableError } from "./errors/backend-unavailable-error.ts";
+export { CheckpointError } from "./errors/checkpoint-error.ts";
 export { ComponentError } from "./errors/component-error.ts";
 export { ExecutorStoppedError } from "./errors/executor-stopped-error.ts";
 export { FencedError, hasErrorCode, type FencedErrorOptions } from "./errors/fenced-error.ts";
@@ -19,6 +20,30 @@ export { InvalidInputError } from "./errors/invalid-input-error.ts";
 export { ModelClientError } from "./errors/model-client-error.ts";
 export { QuotaExceededError } from "./errors/quota-exceeded-error.ts";
 export { WorkspacePathError } from "./errors/workspace-path-error.ts";
+
+export {
+  type CheckpointDirectory,
+  type CheckpointEntry,
+  type CheckpointFile,
+  type CheckpointIssue,
+  type CheckpointLink,
+  type CheckpointPart,
+  checkpointPartBytes,
+  type CheckpointVariable,
+  type CheckpointVariables,
+} from "./checkpoints/checkpoint-content.ts";
+export type {
+  CheckpointInfo,
+  CheckpointOptions,
+  CheckpointReceipt,
+  CheckpointStore,
+  CheckpointWriter,
+  NewCheckpoint,
+  RestoreOption,
+  RestoreReceipt,
+  SavedCheckpoint,
+  SweepResult,
+} from "./checkpoints/checkpoint-store.ts";
 
 export { canonicalLanguage, languageAmong } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
+  type CheckpointOptions,
+  type CheckpointReceipt,
   type CodeBlock,
   type CodeExecutor,
   type CodeResult,
@@ -10,6 +12,7 @@ import {
   type ExecutorProcesses,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
+  type RestoreReceipt,
   type StartOptions,
   type SubmitOptions,
   type SubmittedRun,
@@ -21,6 +24,8 @@ import { checkOptions } from "@fenced/core/options";
 import { inThisContext } from "@fenced/core/telemetry";
 import type { BackendSession, PlaceFacts } from "./backend-session.ts";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
+import { checkpointOptions } from "./checkpoints/checkpoint-options.ts";
+import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
@@ -71,6 +76,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   #processes: ExecutorProcesses | undefined;
   /** What the executor offered, corrected by the facts of the open session. */
   #known: { readonly facts: PlaceFacts; readonly capabilities: ExecutorCapabilities } | undefined;
+  readonly #checkpoints: SessionCheckpoints;
   readonly #functions: ExecutorFunctions;
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
@@ -109,6 +115,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
       });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
+    this.#checkpoints = new SessionCheckpoints(checked.restore);
     if (checked.onSessionLost) this.#lossListeners.add(checked.onSessionLost);
   }
 
@@ -131,6 +138,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
 
   get files(): WorkspaceFiles {
     return (this.#files ??= new SessionFiles(this.#life));
+  }
+
+  get restored(): RestoreReceipt | undefined {
+    return this.#checkpoints.restored;
   }
 
   get processes(): ExecutorProcesses | undefined {
@@ -275,6 +286,11 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return this.#functions.format(template, options, this.capabilities);
   }
 
+  async checkpoint(options: CheckpointOptions): Promise<CheckpointReceipt> {
+    const checked = checkOptions(checkpointOptions, options, "checkpoint");
+    return this.inTurn(checked.signal, (session, signal) => this.#checkpoints.take(session, checked, signal));
+  }
+
   async #run(
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
@@ -342,9 +358,14 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
 
   async #openSession(signal: AbortSignal): Promise<Session> {
     const session = await this.openSession(signal);
-    if (this.#maxWorkspaceBytes === undefined || session.files.diskUsage) return session;
-    await session.close();
-    throw notMeasurable();
+    try {
+      if (this.#maxWorkspaceBytes !== undefined && !session.files.diskUsage) throw notMeasurable();
+      await untilAborted(this.#checkpoints.restoreTo(session, signal), signal);
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
   }
 
   #setUpFunctions(epoch: Epoch<Session>, session: Session, host: HostChoice): Promise<void> {

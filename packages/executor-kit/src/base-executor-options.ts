@@ -1,4 +1,10 @@
-import { type ApproveHostCall, FunctionWithRequirements, type HostFunction, isPythonIdentifier } from "@fenced/core";
+import {
+  type ApproveHostCall,
+  FunctionWithRequirements,
+  type HostFunction,
+  isPythonIdentifier,
+  type RestoreOption,
+} from "@fenced/core";
 import {
   callbackOption,
   environmentOption,
@@ -9,6 +15,7 @@ import {
   type OptionSchemas,
 } from "@fenced/core/options";
 import { z } from "zod";
+import { restoreOption } from "./checkpoints/checkpoint-options.ts";
 import type { LanguageCommand } from "./languages/command-languages.ts";
 
 /** Options of every executor; each executor's own options extend them. */
@@ -58,6 +65,12 @@ export interface BaseExecutorOptions {
   readonly maxHostCalls?: number | undefined;
   /** The name of the module from which blocks import the functions: an identifier. Default: `functions`. */
   readonly functionsModule?: string | undefined;
+  /**
+   * Start with the files of a checkpoint, and with its variables if it has some and the executor is stateful;
+   * `executor.restored` then says what came back. They replace files of the same names that are there. A later start
+   * restores them again if the workspace is empty. Not part of a dumped component. Default: nothing.
+   */
+  readonly restore?: RestoreOption | undefined;
 }
 
 /** A function of either kind or, in a component's config, the output of its `toJSON`. */
@@ -93,6 +106,7 @@ export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
     .exactOptional(),
   approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
   maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
+  restore: restoreOption.exactOptional(),
 };
 
 /** What the base class validates, whatever options the executor adds. */

@@ -1,3 +1,4 @@
+import type { CheckpointOptions, CheckpointReceipt, RestoreReceipt } from "../checkpoints/checkpoint-store.ts";
 import type { ComponentModel } from "../components/component-model.ts";
 import type { HostFunction } from "../functions/host/host-function.ts";
 import type { SubmitOptions, SubmittedRun } from "../runs/submitted-run.ts";
@@ -127,6 +128,21 @@ export interface CodeExecutor extends AsyncDisposable {
 
   /** Returns the submitted runs that are kept, in order of their submission. */
   runs(): SubmittedRun[];
+
+  /**
+   * Keeps the workspace's files, and a stateful session's Python variables if you ask for them, in a store of
+   * `@fenced/checkpoints`; any executor with the option `restore` starts with them. A second checkpoint stores only what
+   * has changed. A stateful executor takes it between two calls; otherwise, blocks and programs may go on meanwhile, and
+   * a file that changes while it is read is listed. Optional: an executor that is not one of Fenced's may lack it.
+   *
+   * @throws InvalidInputError if an option is unknown or wrong, or there are too many files.
+   * @throws ExecutorStoppedError if the executor was stopped, or is stopped meanwhile.
+   * @throws `options.signal.reason` if the signal was aborted; the store then has no new checkpoint.
+   */
+  checkpoint?(options: CheckpointOptions): Promise<CheckpointReceipt>;
+
+  /** What came back from the checkpoint of the option `restore`; `undefined` before `start()` and without that option. */
+  readonly restored?: RestoreReceipt | undefined;
 
   /**
    * Calls `listener` with a reason as soon as the session's state from earlier calls is lost, also while nothing runs:

@@ -1,4 +1,5 @@
 import type { WorkspaceFiles } from "@fenced/core";
+import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
 
 /** The part of a file to read. */
 export interface ByteRange {
@@ -35,4 +36,9 @@ export interface BackendFiles extends Omit<WorkspaceFiles, "readStream" | "write
   diskUsage?(atMost: number): Promise<number>;
   /** Starts to write a file of any size. Fails like `write`. */
   writer(path: string): Promise<FileWriter>;
+  /**
+   * The files with all that checkpoints keep of them. Without it, checkpoints have the files that `list` names, and
+   * nothing of their permissions, times, links and empty directories.
+   */
+  readonly tree?: WorkspaceTree | undefined;
 }

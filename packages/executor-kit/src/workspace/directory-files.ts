@@ -3,6 +3,8 @@ import { constants, createReadStream } from "node:fs";
 import { lstat, stat, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
+import { DirectoryTree } from "../checkpoints/directory-tree.ts";
+import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
 import { FileReplacement } from "./file-replacement.ts";
@@ -50,6 +52,7 @@ export class DirectoryFiles implements BackendFiles {
   readonly #owner: FileOwner | undefined;
   readonly #limits: FileLimits;
   readonly #newPart: () => string;
+  readonly tree: WorkspaceTree;
 
   /** @param root - the workspace's directory, which must exist when a method is called. */
   constructor(
@@ -61,6 +64,7 @@ export class DirectoryFiles implements BackendFiles {
     this.#owner = owner;
     this.#limits = limits;
     this.#newPart = newPart;
+    this.tree = new DirectoryTree({ root: this.#root, isHidden, newPart, owner });
   }
 
   async list(directory = "."): Promise<FileInfo[]> {

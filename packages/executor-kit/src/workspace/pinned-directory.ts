@@ -1,5 +1,5 @@
 import { constants, type Stats } from "node:fs";
-import { chmod, type FileHandle, lchown, lstat, mkdir, open, opendir, realpath } from "node:fs/promises";
+import { chmod, type FileHandle, lchown, lstat, mkdir, open, opendir, realpath, utimes } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { pathOfBytes, pathOfLatin1, systemPath } from "./path-bytes.ts";
@@ -90,6 +90,18 @@ export class PinnedDirectory implements AsyncDisposable {
 
   async giveTo({ uid, gid }: { readonly uid: number; readonly gid: number }): Promise<void> {
     await (this.#handle ? this.#handle.chown(uid, gid) : lchown(this.#path, uid, gid));
+  }
+
+  /** Sets the directory's permissions, and the time of its last modification in milliseconds since 1970. */
+  async setStatus({ mode, modifiedAt }: { readonly mode: number; readonly modifiedAt: number }): Promise<void> {
+    const seconds = modifiedAt / 1000;
+    if (this.#handle) {
+      await this.#handle.utimes(seconds, seconds);
+      await this.#handle.chmod(mode);
+    } else {
+      await utimes(this.#path, seconds, seconds);
+      await chmod(this.#path, mode);
+    }
   }
 
   /** Gives this process's user write permission for the directory. */

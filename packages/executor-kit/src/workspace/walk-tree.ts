@@ -14,8 +14,8 @@ export interface TreeVisit {
    * @returns the names of its subdirectories to visit.
    */
   enter(directory: PinnedDirectory, below: string): Promise<string[]>;
-  /** Opens `name` in `directory`; returns `undefined` to leave it out. */
-  open(directory: PinnedDirectory, name: string): Promise<PinnedDirectory | undefined>;
+  /** Opens `name` in `directory`, whose path is `below`; returns `undefined` to leave it out. */
+  open(directory: PinnedDirectory, name: string, below: string): Promise<PinnedDirectory | undefined>;
   /** Called when everything below `name` in `directory` has been visited. */
   leave?(directory: PinnedDirectory, name: string): Promise<void>;
   /** When to give up, as a `performance.now()` time. */
@@ -49,9 +49,10 @@ export async function walkTree(top: PinnedDirectory, visit: TreeVisit): Promise<
       if (performance.now() > visit.deadline) throw tooSlow();
       const name = left.pop();
       if (name !== undefined) {
-        const next = await visit.open(here, name);
+        const above = way.at(-1)?.below ?? "";
+        const next = await visit.open(here, name, above);
         if (!next) continue;
-        const below = `${way.at(-1)?.below ?? ""}${name}/`;
+        const below = `${above}${name}/`;
         way.push({ name, identity: await here.identity(), left, below });
         here = await replace(here, next, top);
         left = await visit.enter(here, below);

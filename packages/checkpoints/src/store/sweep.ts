@@ -1,0 +1,81 @@
+import type { SweepResult } from "@fenced/core";
+import { condemn, type CondemnedParts, readCondemned } from "./condemned-parts.ts";
+import { folders, partKey, referenceTo } from "./keys.ts";
+import type { ObjectStorage } from "./object-storage.ts";
+import { readEntries, readRecord } from "./read-checkpoint.ts";
+import { runningSince } from "./running-writer.ts";
+
+/** How far the clocks of a storage's machines may be apart, and how coarse they may be, in milliseconds. */
+const clockMs = 60_000;
+const deletionsAtOnce = 8;
+
+/**
+ * Removes the parts that no checkpoint needs, in two steps. It first writes a list of them: writers that begin later do
+ * not use a part on it. Then, once all writers that began earlier have ended, it removes those that still no checkpoint
+ * needs. If some of these writers are running, a later sweep does that.
+ */
+export async function sweepStorage(storage: ObjectStorage): Promise<SweepResult> {
+  const needed = await neededKeys(storage);
+  const earlier = new Set((await readCondemned(storage)).flatMap(({ parts }) => parts));
+  const sizes = new Map<string, number>();
+  for await (const { key, size } of storage.list(folders.parts)) if (!needed.has(key)) sizes.set(key, size);
+  const own = await condemn(
+    storage,
+    [...sizes.keys()].filter((key) => !earlier.has(key)),
+  );
+  const lists = await readCondemned(storage);
+  const now = lists.find(({ key }) => key === own)?.since ?? 0;
+  const began = await runningSince(storage, now);
+  const isOver = ({ since }: CondemnedParts): boolean => began.every((time) => time > since + clockMs);
+  const ready = lists.filter(isOver);
+  const removed = await removeParts(storage, ready, sizes);
+  await storage.tidy?.(now);
+  const waiting = new Set(lists.filter((list) => !isOver(list)).flatMap(({ parts }) => parts));
+  return { ...removed, waiting: [...waiting].filter((key) => sizes.has(key)).length };
+}
+
+async function removeParts(
+  storage: ObjectStorage,
+  lists: readonly CondemnedParts[],
+  sizes: ReadonlyMap<string, number>,
+): Promise<Pick<SweepResult, "removed" | "bytes">> {
+  let [removed, bytes] = [0, 0];
+  const condemned = new Set(lists.flatMap(({ parts }) => parts));
+  if (condemned.size > 0) {
+    // A writer that began before a list was written may have completed a checkpoint since.
+    const needed = await neededKeys(storage);
+    const keys = [...condemned].filter((key) => !needed.has(key) && sizes.has(key));
+    for (let at = 0; at < keys.length; at += deletionsAtOnce) {
+      await Promise.all(keys.slice(at, at + deletionsAtOnce).map((key) => storage.delete(key)));
+    }
+    removed = keys.length;
+    bytes = keys.reduce((sum, key) => sum + (sizes.get(key) ?? 0), 0);
+  }
+  for (const { key } of lists) await storage.delete(key);
+  return { removed, bytes };
+}
+
+/** The keys of all parts that the checkpoints need. @throws CheckpointError if one is damaged. */
+async function neededKeys(storage: ObjectStorage): Promise<Set<string>> {
+  const needed = new Set<string>();
+  for await (const { key } of storage.list(folders.checkpoints)) {
+    await addNeeded(storage, key.slice(folders.checkpoints.length), needed);
+  }
+  return needed;
+}
+
+async function addNeeded(storage: ObjectStorage, id: string, needed: Set<string>): Promise<void> {
+  try {
+    const record = await readRecord(storage, id);
+    if (!record) return;
+    for (const group of record.groups) needed.add(partKey(group));
+    for (const { parts } of record.variables?.variables ?? [])
+      for (const part of parts) needed.add(partKey(referenceTo(part)));
+    for await (const entry of readEntries(storage, id, record)) {
+      if (entry.type === "file") for (const part of entry.parts) needed.add(partKey(referenceTo(part)));
+    }
+  } catch (error) {
+    // It may have been deleted meanwhile, and its parts removed by another sweep.
+    if ((await storage.size(`${folders.checkpoints}${id}`)) !== undefined) throw error;
+  }
+}

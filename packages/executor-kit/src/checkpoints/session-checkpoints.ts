@@ -1,0 +1,65 @@
+import {
+  type CheckpointOptions,
+  type CheckpointReceipt,
+  InvalidInputError,
+  type RestoreOption,
+  type RestoreReceipt,
+} from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import type { BackendSession } from "../backend-session.ts";
+import { Issues } from "./issues.ts";
+import { KeptFiles, type KeptFile } from "./kept-files.ts";
+import { restoreFiles } from "./restore-checkpoint.ts";
+import { takeCheckpoint } from "./take-checkpoint.ts";
+
+/** The checkpoints of one executor: the one that it starts with, and those that it makes. */
+export class SessionCheckpoints {
+  readonly #restore: RestoreOption | undefined;
+  readonly #kept = new KeptFiles();
+  /** What came back at the last start. */
+  restored: RestoreReceipt | undefined;
+
+  constructor(restore: RestoreOption | undefined) {
+    this.#restore = restore;
+  }
+
+  /**
+   * Restores what the executor starts with, if anything, in a session that has just been opened. A session after the
+   * first one may have the files of earlier ones, which are newer: it gets a checkpoint only if it is empty.
+   *
+   * @throws CheckpointError if the checkpoint is missing or damaged; the workspace is then as it was.
+   */
+  async restoreTo(session: BackendSession, signal: AbortSignal): Promise<void> {
+    this.#kept.forgetStates();
+    if (!this.#restore) return;
+    const { store, id } = this.#restore;
+    if (this.restored && (await session.files.list()).length > 0) return;
+    const saved = await untilAborted(store.open(id), signal);
+    const issues = new Issues();
+    issues.addAll(saved.incomplete);
+    const kept = new Map<string, KeptFile>();
+    const { files, bytes } = await restoreFiles(saved, session.files, {
+      issues,
+      signal,
+      onFile: ({ path, parts }) => kept.set(path, { parts, state: undefined }),
+    });
+    this.#kept.remember(store, { id, files: kept });
+    this.restored = { id, files, bytes, variables: [], incomplete: issues.all };
+  }
+
+  /** Takes a checkpoint of an open session. */
+  async take(
+    session: BackendSession,
+    { store, maxBytes, variables = false }: CheckpointOptions,
+    signal: AbortSignal,
+  ): Promise<CheckpointReceipt> {
+    const { files, workspacePath } = session;
+    if (variables) throw noVariables();
+    // The store may not answer.
+    return untilAborted(takeCheckpoint({ store, files, workspacePath, maxBytes, signal, kept: this.#kept }), signal);
+  }
+}
+
+function noVariables(): InvalidInputError {
+  return new InvalidInputError("Checkpoints cannot keep variables yet", { remedy: "Leave out `variables`." });
+}

@@ -1,0 +1,88 @@
+/** Something in a workspace. */
+export interface TreeEntry {
+  /** Path relative to the workspace, normalized; see `pathOfBytes`. */
+  readonly path: string;
+  /** `other`: a pipe, a socket or a device; `unknown`: it exists, but could not be looked at. */
+  readonly type: "file" | "directory" | "link" | "other" | "unknown";
+  /** The lowest nine bits: its permissions. */
+  readonly mode: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+  readonly size: number;
+  /**
+   * Differs after each change of the file, which code cannot prevent; `undefined` if the place cannot say so, or the
+   * file may have changed without a difference, because it changed just now.
+   */
+  readonly state?: string | undefined;
+  /** Where a link leads, as it was written. */
+  readonly target?: string | undefined;
+}
+
+/** A file to read. */
+export interface WantedFile {
+  readonly path: string;
+  /** Stop reading beyond this size. */
+  readonly size: number;
+  /** The SHA-256 of its parts when they were last read, in hexadecimal. */
+  readonly known: readonly string[];
+}
+
+/** A part of a file; `"same"`: the one at this place in `known`. */
+export type FilePart = Uint8Array | "same";
+
+/** How reading a file ended. */
+export interface FileEnd {
+  /** See `TreeEntry.state`; that of the content which was read. */
+  readonly state: string | undefined;
+  /** It changed while it was read. */
+  readonly isChanged: boolean;
+}
+
+/** A file's content: parts of `checkpointPartBytes`, of which only the last one may be smaller. Their memory is the receiver's. */
+export type FileParts = AsyncGenerator<FilePart, FileEnd, void>;
+
+/** Receives the content of one file, or why it cannot be read. It resolves when it needs no more of it. */
+export type FileVisit<File extends WantedFile> = (
+  file: File,
+  content: FileParts | "gone" | "unreadable",
+) => Promise<void>;
+
+/** What to create. */
+export interface PlannedEntry {
+  readonly path: string;
+  readonly type: "file" | "directory" | "link";
+  readonly mode: number;
+  readonly modifiedAt: number;
+  /** A link's target. */
+  readonly target: string;
+  readonly size: number;
+  /** A file's content, checked. `"hole"`: `checkpointPartBytes` of zeros, or what is left of the file. Read it once. */
+  readonly content: () => AsyncIterable<Uint8Array | "hole">;
+}
+
+/** What to create, parents before what is in them. */
+export interface TreePlan {
+  /** Each call begins anew. Throws if the checkpoint is damaged. */
+  entries(): AsyncIterable<PlannedEntry>;
+}
+
+/** What a place cannot keep of an entry. */
+export type TreeLoss = (path: string, reason: string) => void;
+
+/** The files of a workspace with all that a checkpoint keeps of them. */
+export interface WorkspaceTree {
+  /**
+   * Lists all entries, in any order, but those of the executor itself.
+   *
+   * @param add - throws if there are too many.
+   */
+  list(add: (entry: TreeEntry) => void): Promise<void>;
+  /** Reads files, one after another or several at once. */
+  read<File extends WantedFile>(files: readonly File[], visit: FileVisit<File>): Promise<void>;
+  /**
+   * Creates everything in `plan`, over what is there already. Changes nothing unless the whole plan could be read.
+   *
+   * @throws InvalidInputError if a file is where the plan has a directory, or the other way round.
+   */
+  create(plan: TreePlan, lose: TreeLoss): Promise<void>;
+}
