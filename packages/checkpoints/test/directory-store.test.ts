@@ -213,12 +213,13 @@ describe("sweep", () => {
       }),
     );
     const ended = writers.map((writer) => once(writer, "exit"));
-    let isOver = false;
-    void Promise.all(ended.slice(1)).then(() => (isOver = true));
+    const over = new AbortController();
+    void Promise.all(ended.slice(1)).then(() => over.abort());
     await once(writers[0]?.stdout ?? process.stdin, "data");
     setTimeout(() => writers[0]?.kill("SIGKILL"), 700);
-    while (!isOver) await store.sweep();
-    expect((await Promise.all(ended)).map(([code, signal]) => code ?? signal)).toEqual(["SIGKILL", 0, 0]);
+    while (!over.signal.aborted) await store.sweep();
+    await Promise.all(ended);
+    expect(writers.map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual(["SIGKILL", 0, 0]);
     // Every checkpoint that is left is whole.
     const left = await store.list();
     expect(left.length).toBeGreaterThan(0);

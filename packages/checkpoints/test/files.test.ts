@@ -96,8 +96,8 @@ describe("files in a checkpoint", () => {
     for (const name of names) await writeFile(Buffer.concat([Buffer.from(`${workDir}/`), name]), name);
     const receipt = await localExecutor({ workDir }).checkpoint({ store });
     const back = await readdir(await restored(receipt), { encoding: "buffer" });
-    expect(back.map((name) => name.toString("latin1")).sort()).toEqual(
-      names.map((name) => name.toString("latin1")).sort(),
+    expect(back.map((name) => name.toString("latin1")).toSorted()).toEqual(
+      names.map((name) => name.toString("latin1")).toSorted(),
     );
   });
 

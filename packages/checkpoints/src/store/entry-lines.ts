@@ -74,7 +74,7 @@ export function partsOf(references: string, size: number): CheckpointPart[] {
 
 /** Reads the fields of something that may be no object. */
 export function fieldsOf(value: unknown): (name: string) => unknown {
-  return (name) => (typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined);
+  return (name): unknown => (typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined);
 }
 
 /** Whether something is a whole number that is not negative. */

@@ -86,13 +86,13 @@ export async function openCheckpoint(storage: ObjectStorage, id: string): Promis
 /** @throws InvalidInputError if it cannot be the id of a checkpoint. */
 export function assertId(id: string): void {
   if (isId(id)) return;
-  throw new InvalidInputError(`${JSON.stringify(String(id).slice(0, 100))} is not the id of a checkpoint`, {
+  throw new InvalidInputError(`${JSON.stringify(id.slice(0, 100))} is not the id of a checkpoint`, {
     remedy: "Pass the `id` that checkpoint() returned: 64 hexadecimal digits.",
   });
 }
 
 /** The error for a checkpoint that cannot be used. */
-export function damaged(id: string, why: string, cause?: unknown): CheckpointError {
+function damaged(id: string, why: string, cause?: unknown): CheckpointError {
   return new CheckpointError(`The checkpoint ${id} is damaged: ${why}`, {
     remedy: "Restore the store from a backup, or use an earlier checkpoint and delete this one with store.delete(id).",
     ...(cause === undefined ? {} : { cause }),

@@ -69,10 +69,12 @@ async function addNeeded(storage: ObjectStorage, id: string, needed: Set<string>
     const record = await readRecord(storage, id);
     if (!record) return;
     for (const group of record.groups) needed.add(partKey(group));
-    for (const { parts } of record.variables?.variables ?? [])
-      for (const part of parts) needed.add(partKey(referenceTo(part)));
+    for (const part of (record.variables?.variables ?? []).flatMap(({ parts }) => parts)) {
+      needed.add(partKey(referenceTo(part)));
+    }
     for await (const entry of readEntries(storage, id, record)) {
-      if (entry.type === "file") for (const part of entry.parts) needed.add(partKey(referenceTo(part)));
+      if (entry.type !== "file") continue;
+      for (const part of entry.parts) needed.add(partKey(referenceTo(part)));
     }
   } catch (error) {
     // It may have been deleted meanwhile, and its parts removed by another sweep.

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { ObjectStorage, StoredObject } from "../../src/store/object-storage.ts";
 import { ObjectStore } from "../../src/store/object-store.ts";
@@ -12,7 +13,9 @@ class SteppedStorage {
   /** The storage as one program sees it. */
   of(program: string): ObjectStorage {
     const step = async <T>(action: () => T): Promise<T> => {
-      await new Promise<void>((resolve) => this.waiting.set(program, [...(this.waiting.get(program) ?? []), resolve]));
+      await new Promise<void>((resolve) => {
+        this.waiting.set(program, [...(this.waiting.get(program) ?? []), resolve]);
+      });
       return action();
     };
     const { objects } = this;
@@ -47,7 +50,7 @@ async function runTogether(
   const left = [...switches];
   let [turn, steps] = [0, 0];
   for (let inTurn = 0; running.size > 0;) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
     const name = order[turn % order.length] ?? "";
     const isOver = !running.has(name);
     if (isOver || inTurn === left[0]) {
@@ -120,6 +123,9 @@ describe("a sweep beside a writer", () => {
         await store.sweep();
       },
     };
+    const reader = async (store: ObjectStore) => {
+      expect(await readAll(store)).toBe(2);
+    };
     let schedules = 0;
     for (let first = 0; first < 24; first += 1) {
       for (let second = 0; second < 30; second += 1) {
@@ -127,7 +133,7 @@ describe("a sweep beside a writer", () => {
         for (const order of [programs, { sweep: programs.sweep, writer: programs.writer }]) {
           const storage = await prepared(isCondemned);
           await runTogether(storage, order, [first, second, third]);
-          await runTogether(storage, { reader: async (store) => void expect(await readAll(store)).toBe(2) }, []);
+          await runTogether(storage, { reader }, []);
           schedules += 1;
         }
       }

@@ -27,8 +27,9 @@ export class ListedTree implements WorkspaceTree {
 
   async list(add: (entry: TreeEntry) => void): Promise<void> {
     const modifiedAt = Date.now();
-    for (const { path, size } of await this.#files.list())
+    for (const { path, size } of await this.#files.list()) {
       add({ path, type: "file", mode: fileMode, modifiedAt, size });
+    }
   }
 
   async read<File extends WantedFile>(files: readonly File[], visit: FileVisit<File>): Promise<void> {
@@ -45,7 +46,7 @@ export class ListedTree implements WorkspaceTree {
 
   async create(plan: TreePlan, lose: TreeLoss): Promise<void> {
     // Nothing can be written beside what is there and moved, so read everything once before anything is written.
-    for await (const { content } of plan.entries()) for await (const _ of content());
+    for await (const { content } of plan.entries()) await readAll(content());
     const written: string[] = [];
     const full = new Set<string>();
     try {
@@ -80,6 +81,10 @@ export class ListedTree implements WorkspaceTree {
       throw error;
     }
   }
+}
+
+async function readAll(content: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of content);
 }
 
 async function* partsOf(content: AsyncIterable<Uint8Array>, atMost: number): FileParts {

@@ -76,9 +76,9 @@ class Plan implements TreePlan {
     const entries = this.#saved.entries()[Symbol.asyncIterator]();
     for (let ended = false; !ended || ahead.length > 0;) {
       if (!ended && ahead.length <= filesAhead) {
-        const { value, done } = await untilAborted(entries.next(), this.#signal);
-        ended = done === true;
-        if (done !== true) ahead.push(this.#planned(checked(value)));
+        const next = await untilAborted(entries.next(), this.#signal);
+        if (next.done === true) ended = true;
+        else ahead.push(this.#planned(checked(next.value)));
         continue;
       }
       const next = ahead.shift();

@@ -233,7 +233,7 @@ function entryOf(
       return target === undefined ? "It is a link that leads out of the workspace" : { ...common, type, target };
     case "other":
       return "It is a pipe, a socket or a device";
-    case "unknown":
+    default:
       return "It could not be looked at, nor what may be in it";
   }
 }

@@ -28,7 +28,7 @@ export interface WantedFile {
 }
 
 /** A part of a file; `"same"`: the one at this place in `known`. */
-export type FilePart = Uint8Array | "same";
+type FilePart = Uint8Array | "same";
 
 /** How reading a file ended. */
 export interface FileEnd {

@@ -1,5 +1,5 @@
 import { mkdir } from "node:fs/promises";
-import { PinnedDirectory, type FileOwner } from "./pinned-directory.ts";
+import type { FileOwner, PinnedDirectory } from "./pinned-directory.ts";
 import { errorCode } from "./workspace-errors.ts";
 
 /** Maximum number of directories that stay open while nobody uses them. */
@@ -74,8 +74,12 @@ export class PinnedDirectories implements AsyncDisposable {
       const from = near ? await near.directory : this.#top;
       let here = from;
       for (const name of names) {
-        const next = await this.#child(here, name).finally(() => (here === from ? undefined : close(here)));
-        here = next;
+        const last = here;
+        try {
+          here = await this.#child(last, name);
+        } finally {
+          if (last !== from) await close(last);
+        }
       }
       return here;
     } finally {
