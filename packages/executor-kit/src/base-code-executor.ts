@@ -360,7 +360,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     const session = await this.openSession(signal);
     try {
       if (this.#maxWorkspaceBytes !== undefined && !session.files.diskUsage) throw notMeasurable();
-      await untilAborted(this.#checkpoints.restoreTo(session, signal), signal);
+      await this.#checkpoints.restoreTo(session, signal);
       return session;
     } catch (error) {
       await session.close();

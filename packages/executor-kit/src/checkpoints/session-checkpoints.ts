@@ -53,7 +53,8 @@ export class SessionCheckpoints {
     { store, maxBytes, variables = false }: CheckpointOptions,
     signal: AbortSignal,
   ): Promise<CheckpointReceipt> {
-    const { files, workspacePath } = session;
+    const { files, facts } = session;
+    const { workspacePath } = facts;
     if (variables) throw noVariables();
     // The store may not answer.
     return untilAborted(takeCheckpoint({ store, files, workspacePath, maxBytes, signal, kept: this.#kept }), signal);
