@@ -10,7 +10,6 @@ import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts"
 enterTemporaryDirectory();
 let kept = "";
 // #region checkpoints
-
 const store = directoryStore("checkpoints");
 const bash = (code: string) => [{ language: "bash", code }];
 {
