@@ -13,6 +13,8 @@ const mostOnTheWay = 2;
 
 /** The large buffers that the connections of a proxy share. */
 export class LargeBuffers {
+  /** Streams that keep nothing of what was written to them, besides sockets. */
+  readonly releasedBy: WeakSet<Duplex> = new WeakSet();
   readonly #free: Buffer[] = [];
   #made = 0;
 
@@ -66,10 +68,16 @@ export class Download {
 
   /** Never returns a buffer that is still being written. */
   #next(): Uint8Array {
-    // Any other stream may keep the buffer that is written to it.
-    const isSocket = this.#client instanceof Socket && !(this.#client instanceof TLSSocket);
-    this.#current = (this.#filled && isSocket ? this.#large.take() : undefined) ?? Buffer.allocUnsafeSlow(little);
+    this.#current =
+      (this.#filled && this.#isReleased ? this.#large.take() : undefined) ?? Buffer.allocUnsafeSlow(little);
     return this.#current;
+  }
+
+  /** Whether the client keeps nothing of what was written to it; any stream may. */
+  get #isReleased(): boolean {
+    const client = this.#client;
+    if (client instanceof Socket) return !(client instanceof TLSSocket);
+    return client !== undefined && this.#large.releasedBy.has(client);
   }
 
   #arrived(length: number, buffer: Uint8Array): boolean {

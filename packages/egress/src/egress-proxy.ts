@@ -18,6 +18,15 @@ import { enterSocks } from "./socks-door.ts";
 import { joinStreams } from "./tunnel.ts";
 import { Visitor } from "./visitor.ts";
 
+/** What is known of a connection. */
+export interface ConnectionOptions {
+  /**
+   * True if the stream uses nothing of a chunk any more once its write has called back, which many streams do not promise. Large
+   * downloads then reuse memory. Default: false.
+   */
+  readonly releasesWrites?: boolean;
+}
+
 /** Where to listen. */
 export interface ListenOptions {
   /** A port of 127.0.0.1. Default: a free one. */
@@ -95,7 +104,8 @@ export class EgressProxy implements AsyncDisposable {
    * Takes over a connection of any kind: a socket, an inherited descriptor, a stream from a container. Its client needs
    * no password.
    */
-  handle(connection: Duplex): void {
+  handle(connection: Duplex, { releasesWrites = false }: ConnectionOptions = {}): void {
+    if (releasesWrites) this.#largeBuffers.releasedBy.add(connection);
     this.#enter(connection, undefined);
   }
 

@@ -5,5 +5,5 @@ export {
   type NetworkPolicy,
   packageIndexes,
 } from "@fenced/core";
-export { EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";
+export { type ConnectionOptions, EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";
 export type { EgressProxyOptions } from "./egress-proxy-options.ts";

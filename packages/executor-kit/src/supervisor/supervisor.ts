@@ -11,7 +11,15 @@ import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/super
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
 import { measureProgram, spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
-import { encodeFrame, FrameReader, frameType, hostMagic, type Receiver } from "./wire/wire.ts";
+import {
+  encodeFrame,
+  encodeHeader,
+  FrameReader,
+  frameType,
+  headerSize,
+  hostMagic,
+  type Receiver,
+} from "./wire/wire.ts";
 
 const waitingProgram: string = readFileSync(new URL("./warm/waiting.cjs", import.meta.url), "utf8");
 
@@ -49,7 +57,10 @@ export class Supervisor {
   /** Those who wait for a measurement, by number; `undefined` if there has been none. */
   #measuring: Map<number, (bytes: number | Error) => void> | undefined;
   #measurements = 0;
-  readonly #tunnels: Tunnels = new Tunnels((type, number, payload) => this.#sendThrough(type, number, payload));
+  readonly #tunnels: Tunnels = new Tunnels(
+    (type, number, payload) => this.#sendThrough(type, number, payload),
+    (type, number, payload, sent) => this.#sendPiece(type, number, payload, sent),
+  );
   /** Bytes sent for tunnels since the stream last had room. */
   #unread = 0;
   #lost: Error | undefined;
@@ -303,8 +314,24 @@ export class Supervisor {
   #sendThrough(type: number, number: number, payload?: Uint8Array): boolean {
     if (this.#lost || !this.#stream.writable) return true;
     const frame = encodeFrame(type, number, payload);
-    const room = this.#stream.write(frame);
-    this.#unread = room ? 0 : this.#unread + frame.length;
+    return this.#counted(this.#stream.write(frame), frame.length);
+  }
+
+  /** Like `#sendThrough`; the stream writes the payload from where it is. */
+  #sendPiece(type: number, number: number, payload: Uint8Array, sent: () => void): boolean {
+    if (this.#lost || !this.#stream.writable) {
+      sent();
+      return true;
+    }
+    this.#stream.cork();
+    this.#stream.write(encodeHeader(type, number, payload.length));
+    const room = this.#stream.write(payload, () => sent());
+    this.#stream.uncork();
+    return this.#counted(room, headerSize + payload.length);
+  }
+
+  #counted(room: boolean, bytes: number): boolean {
+    this.#unread = room ? 0 : this.#unread + bytes;
     if (this.#unread > mostUnread) this.#lose(notRead());
     return room;
   }

@@ -8,7 +8,7 @@ import type { NetworkEntrance } from "./tunnels.ts";
 /** The part of a proxy that a session uses. `EgressProxy` of `@fenced/egress` implements it. */
 export interface NetworkProxy {
   /** Takes over a program's connection. */
-  handle(connection: Duplex): void;
+  handle(connection: Duplex, options?: { readonly releasesWrites?: boolean }): void;
   /** The PEM certificate of the proxy's own authority; `undefined` if it has none. */
   certificate(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -64,7 +64,7 @@ export class SessionNetwork {
   async enter(supervisor: Pick<Supervisor, "openNetwork">): Promise<Readonly<Record<string, string>>> {
     const take = (connection: Duplex): void => {
       if (this.#closed) connection.destroy();
-      else (this.#proxy ??= this.#make()).handle(connection);
+      else (this.#proxy ??= this.#make()).handle(connection, { releasesWrites: true });
     };
     return networkVariables(await supervisor.openNetwork(take, await this.#authorities()));
   }

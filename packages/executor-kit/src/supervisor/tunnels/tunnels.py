@@ -17,6 +17,8 @@ CALLS, NETWORK, PORT = 0, 1, 2
 # Limits for each kind, so that a program that opens many connections of one kind does not affect the others.
 MOST = {CALLS: 128, NETWORK: 256, PORT: 128}
 WINDOW = 262144
+# The host learns of bytes that a program has accepted by so many at a time; it has more to send meanwhile.
+TAKEN_STEP = 131072
 
 # Kinds and sockets by descriptor; tunnels by descriptor and by number.
 listeners = {}
@@ -30,6 +32,8 @@ class Tunnel:
         self.kind = kind
         self.descriptor = descriptor
         self.credit = WINDOW
+        # What the program has accepted and the host has not been told of.
+        self.taken = 0
         self.reading = True
         # Whether the program has sent everything, and whether the host has.
         self.heard = False
@@ -185,7 +189,10 @@ def hand_on(tunnel, payload):
     except OSError:
         finish(tunnel)
         return None
-    channel.send(TUNNEL_TAKEN, tunnel.number, struct.pack(">I", sent))
+    tunnel.taken += sent
+    if tunnel.taken >= TAKEN_STEP:
+        channel.send(TUNNEL_TAKEN, tunnel.number, struct.pack(">I", tunnel.taken))
+        tunnel.taken = 0
     return sent
 
 

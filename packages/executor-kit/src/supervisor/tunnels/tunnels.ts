@@ -26,6 +26,12 @@ const firstOwn = 0x8000_0000;
 /** Sends a frame to the supervisor; returns whether there is room for more. */
 export type SendFrame = (type: number, number: number, payload?: Uint8Array) => boolean;
 
+/**
+ * Sends a frame to the supervisor without copying its payload, whose memory is in use until `sent` is called. Returns
+ * whether there is room for more.
+ */
+export type SendPiece = (type: number, number: number, payload: Uint8Array, sent: () => void) => boolean;
+
 /** Where programs find the proxy. */
 export interface NetworkEntrance {
   /** A port of 127.0.0.1 where the supervisor runs. */
@@ -49,6 +55,7 @@ interface Opening {
  */
 export class Tunnels {
   readonly #sendFrame: SendFrame;
+  readonly #sendPiece: SendPiece;
   readonly #open = new Map<number, Tunnel>();
   readonly #opening: Opening[] = [];
   readonly #accept = new Map<number, (connection: Duplex) => void>();
@@ -57,9 +64,19 @@ export class Tunnels {
   #full = false;
   #last = 0;
 
-  /** @param send - sends each frame to the other side, in order. */
-  constructor(send: SendFrame) {
+  /**
+   * @param send - sends each frame to the other side, in order.
+   * @param sendPiece - does that for the bytes of connections. Default: `send`, which must then copy them.
+   */
+  constructor(send: SendFrame, sendPiece?: SendPiece) {
     this.#sendFrame = send;
+    this.#sendPiece =
+      sendPiece ??
+      ((type, number, payload, sent) => {
+        const room = send(type, number, payload);
+        sent();
+        return room;
+      });
   }
 
   async openCalls(accept: (connection: Duplex) => void): Promise<string> {
@@ -143,6 +160,9 @@ export class Tunnels {
   #add(number: number, kind: TunnelKind): Tunnel {
     const tunnel: Tunnel = new Tunnel(kind, {
       send: (type, payload) => this.#send(type, number, payload),
+      sendPiece: (payload, sent) => {
+        if (!this.#sendPiece(frameType.tunnelWrite, number, payload, sent)) this.#full = true;
+      },
       hasRoom: () => this.#hasRoom(tunnel),
       left: () => {
         this.#open.delete(number);
@@ -170,6 +190,7 @@ export class Tunnels {
 /** A connection's access to the stream to the supervisor. */
 interface TunnelLine {
   readonly send: (type: number, payload?: Uint8Array) => void;
+  readonly sendPiece: (payload: Uint8Array, sent: () => void) => void;
   /** Returns whether a piece may be sent; if not, `sendOn` is called once it may. */
   readonly hasRoom: () => boolean;
   /** Called when the connection is done. */
@@ -184,6 +205,9 @@ class Tunnel extends Duplex {
   #onWay = 0;
   #rest: Buffer = Buffer.alloc(0);
   #wrote: (() => void) | undefined;
+  /** Pieces whose memory is still in use. */
+  #unsent = 0;
+  #isSending = false;
   /** True if the program has sent everything. */
   #heard = false;
   #over = false;
@@ -224,14 +248,25 @@ class Tunnel extends Duplex {
 
   /** Sends what is waiting, as long as the program accepts it and there is room. */
   sendOn(): void {
-    while (!this.#over && this.#rest.length > 0 && this.#onWay < this.#window) {
-      if (!this.#line.hasRoom()) return;
+    if (this.#isSending) return;
+    this.#isSending = true;
+    while (!this.#over && this.#rest.length > 0 && this.#onWay < this.#window && this.#line.hasRoom()) {
       const piece = this.#rest.subarray(0, Math.min(longestPiece, this.#window - this.#onWay));
       this.#rest = this.#rest.subarray(piece.length);
       this.#onWay += piece.length;
-      this.#line.send(frameType.tunnelWrite, piece);
+      this.#unsent += 1;
+      this.#line.sendPiece(piece, () => {
+        this.#unsent -= 1;
+        this.#settle();
+      });
     }
-    if (!this.#over && this.#rest.length > 0) return;
+    this.#isSending = false;
+    this.#settle();
+  }
+
+  /** Asks for more once everything has been sent, and its memory may be used again. */
+  #settle(): void {
+    if (this.#isSending || this.#unsent > 0 || (!this.#over && this.#rest.length > 0)) return;
     this.#rest = Buffer.alloc(0);
     const wrote = this.#wrote;
     this.#wrote = undefined;

@@ -5,12 +5,15 @@ import os
 import select
 import struct
 
+from _fenced_wire import TUNNEL_WRITE
+
 try:
     from _collections import deque
 except ImportError:
     from collections import deque
 
 MAGIC = b"FENCED-HOST\n"
+HEADER = 9
 READ = 262144
 CAPACITY = 1048576
 
@@ -25,7 +28,9 @@ class Channel:
     def __init__(self):
         self.source, self.sink = 0, 1
         self.waiting = deque()
-        self.incoming = bytearray()
+        # What has arrived is between `start` and `end`.
+        self.incoming = bytearray(2 * READ)
+        self.start = self.end = 0
         self.synced = False
 
     def begin(self):
@@ -76,28 +81,48 @@ class Channel:
         events.register(data.fileno(), select.EPOLLIN)
 
     def receive(self):
-        """Returns the complete frames that have arrived; `None` if the host is gone."""
-        chunk = os.read(self.source, READ)
-        if not chunk:
+        """Returns the complete frames that have arrived; `None` if the host is gone. What is for a tunnel is in memory that the next
+        call uses again; it would otherwise be copied twice more."""
+        self.make_room()
+        with memoryview(self.incoming) as memory, memory[self.end :] as free:
+            count = os.readv(self.source, [free])
+        if not count:
             return None
-        self.incoming += chunk
+        self.end += count
         if not self.synced:
             # Podman passes the body of the attach request on to the container's main process.
-            start = self.incoming.find(MAGIC)
+            start = self.incoming.find(MAGIC, self.start, self.end)
             if start < 0:
+                # Its beginning may have arrived.
+                self.start = max(self.start, self.end - len(MAGIC))
                 return []
-            del self.incoming[: start + len(MAGIC)]
+            self.start = start + len(MAGIC)
             self.synced = True
         frames = []
-        while len(self.incoming) >= 4:
-            length = struct.unpack_from(">I", self.incoming)[0]
-            if len(self.incoming) < length + 4:
+        memory = memoryview(self.incoming)
+        while self.end - self.start >= HEADER:
+            length, kind, number = struct.unpack_from(">IBI", memory, self.start)
+            if self.end - self.start < length + 4:
                 break
-            kind, number = struct.unpack_from(">BI", self.incoming, 4)
-            with memoryview(self.incoming) as incoming:
-                frames.append((kind, number, bytes(incoming[9 : length + 4])))
-            del self.incoming[: length + 4]
+            payload = memory[self.start + HEADER : self.start + length + 4]
+            frames.append((kind, number, payload if kind == TUNNEL_WRITE else bytes(payload)))
+            self.start += length + 4
         return frames
+
+    def make_room(self):
+        """Makes room for the next read, and for all of a frame whose beginning has arrived."""
+        count = self.end - self.start
+        needed = READ
+        if count >= 4 and self.synced:
+            needed = max(READ, struct.unpack_from(">I", self.incoming, self.start)[0] + 4 - count)
+        if count and len(self.incoming) - self.end >= needed:
+            return
+        if len(self.incoming) < count + needed:
+            # Whoever still has a part of the old memory keeps that.
+            self.incoming = self.incoming[self.start : self.end] + bytes(max(needed, 2 * READ - count))
+        elif count:
+            self.incoming[:count] = self.incoming[self.start : self.end]
+        self.start, self.end = 0, count
 
 
 def widen(pipe, size):

@@ -60,12 +60,16 @@ const longestReport = 1_048_576;
 
 /** Encodes a frame. */
 export function encodeFrame(type: number, number: number, payload: Uint8Array = new Uint8Array()): Buffer {
-  const frame = Buffer.allocUnsafe(headerSize + payload.length);
-  frame.writeUInt32BE(payload.length + headerSize - 4, 0);
-  frame.writeUInt8(type, 4);
-  frame.writeUInt32BE(number, 5);
-  frame.set(payload, headerSize);
-  return frame;
+  return Buffer.concat([encodeHeader(type, number, payload.length), payload]);
+}
+
+/** Encodes what precedes a frame's payload of this length. */
+export function encodeHeader(type: number, number: number, length: number): Buffer {
+  const header = Buffer.allocUnsafe(headerSize);
+  header.writeUInt32BE(length + headerSize - 4, 0);
+  header.writeUInt8(type, 4);
+  header.writeUInt32BE(number, 5);
+  return header;
 }
 
 /** The kinds of a block's output; `rich` is for displays, see `DisplayMessages`. */
