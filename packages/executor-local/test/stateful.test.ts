@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { FunctionWithRequirements } from "@fenced/core";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
@@ -25,6 +27,11 @@ async function printed(executor: Runner, code: string): Promise<string> {
   return (await executor.executeCodeBlocks([{ language: "python", code }])).output.trim();
 }
 
+/** Whether the system has huge pages for programs that ask for them, and a C library whose `malloc` can (glibc 2.35). */
+const hugePages =
+  !(await readFile("/sys/kernel/mm/transparent_hugepage/enabled", "utf8").catch(() => "[never]")).includes("[never]") &&
+  Number(/^ldd .* 2\.(\d+)$/m.exec(String(spawnSync("ldd", ["--version"]).stdout))?.[1]) >= 35;
+
 describe.skipIf(process.platform !== "linux")(
   "a stateful session on this host",
   needs("python3", "bash", "node"),
@@ -43,6 +50,25 @@ describe.skipIf(process.platform !== "linux")(
       },
       variant("state", "lost session"),
     );
+
+    it.skipIf(!hugePages)("keeps large arrays in huge pages, with variables that say nothing of that", async () => {
+      await using executor = new LocalCommandLineCodeExecutor({ stateful: true });
+      const code = `
+import os
+data = bytearray(b"x") * 64_000_000
+print(sum(int(line.split()[1]) for line in open("/proc/self/smaps") if line.startswith("AnonHugePages")) > 30_000)
+print(os.environ.get("GLIBC_TUNABLES"), os.system("test -z $GLIBC_TUNABLES"))
+`;
+      const { output } = await executor.executeCodeBlocks([{ language: "python", code }]);
+      expect(output).toBe("True\nNone 0\n");
+      await using own = new LocalCommandLineCodeExecutor({
+        stateful: true,
+        env: { GLIBC_TUNABLES: "glibc.malloc.check=0" },
+      });
+      const print = "import os; print(os.environ['GLIBC_TUNABLES'])";
+      const { output: kept } = await own.executeCodeBlocks([{ language: "python", code: print }]);
+      expect(kept).toBe("glibc.malloc.check=0\n");
+    });
 
     it("can be forked, and the fork ends with its original", async () => {
       const executor = new StatefulExecutor();

@@ -227,6 +227,50 @@ export class PipeSupply {
   }
 }
 
+/** Single pipes, one of which can be made in advance. */
+export class OutputPipes {
+  readonly #directory: string;
+  #made: Pipe | undefined;
+
+  /** @param directory - of this program only. */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Makes the pipe to take next, if the system can. */
+  async make(): Promise<void> {
+    this.#made = await this.#make();
+  }
+
+  /** Returns a new pipe, or `undefined` if the system has none. */
+  async take(): Promise<Pipe | undefined> {
+    const made = this.#made ?? (await this.#make());
+    this.#made = undefined;
+    return made;
+  }
+
+  /** Closes the pipe that nobody has taken. */
+  close(): void {
+    if (this.#made) closePipe(this.#made);
+    this.#made = undefined;
+  }
+
+  async #make(): Promise<Pipe | undefined> {
+    if (!canUsePipes) return undefined;
+    const name = path.join(this.#directory, "output");
+    return promisify(execFile)("mkfifo", ["-m", "600", name]).then(
+      () => openPipe(name),
+      () => undefined,
+    );
+  }
+}
+
+/** Closes both ends. */
+export function closePipe({ readEnd, writeEnd }: Pipe): void {
+  closeSync(readEnd);
+  closeSync(writeEnd);
+}
+
 /** Returns `undefined` if a block removed or replaced the pipe, or if no descriptors are left. */
 function openPipe(name: string): Pipe | undefined {
   return openEnds(name, (readEnd) => readEnd);

@@ -1,10 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { closeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import net from "node:net";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import { inGroups } from "@fenced/executor-kit";
+import { closePipe, type Pipe } from "../processes/pipes.ts";
 import { NoPython, type SupervisorProcess } from "../running-supervisor.ts";
 import {
   filterDescriptor,
@@ -19,6 +22,54 @@ import { systemCallFilter } from "./system-call-filter.ts";
 /** Time limits for a sandbox to end by itself, and after it was killed, in milliseconds. */
 const [endMs, killMs] = [2000, 10_000];
 const longestWords = 4000;
+/** Bytes to read at once. */
+const readSize = 262_144;
+
+/** @throws BackendUnavailableError on other processors, for whose system calls there is no filter. */
+function architecture(): "x64" | "arm64" {
+  if (process.arch === "x64" || process.arch === "arm64") return process.arch;
+  throw unsupportedSystem();
+}
+
+/** Starts bubblewrap, with what to write to its input. Keeps only the end of the pipe to read from; if it throws, neither. */
+function startBubblewrap(
+  plan: SandboxPlan,
+  env: Readonly<Record<string, string>>,
+  output: Pipe | undefined,
+): { readonly child: ChildProcess; readonly input: Uint8Array } {
+  try {
+    architecture();
+    const { command, input } = sandboxStart(plan);
+    const [program, ...words] = inGroups(plan.limits.groups, command, env);
+    const stdio = Array.from({ length: firstSettingsDescriptor + plan.settings.length }, (_, descriptor) =>
+      descriptor === 1 && output ? output.writeEnd : ("pipe" as const),
+    );
+    const child = spawn(program, words, { cwd: "/", env, stdio, detached: true });
+    if (output) closeSync(output.writeEnd);
+    return { child, input };
+  } catch (error) {
+    if (output) closePipe(output);
+    throw error;
+  }
+}
+
+/** A stream of what a pipe contains, whose chunks are all in the same memory: a gigabyte of output makes no garbage. */
+function readInto(fd: number): net.Socket {
+  const buffer = Buffer.allocUnsafeSlow(readSize);
+  const callback = (count: number): boolean => {
+    socket.emit("data", buffer.subarray(0, count));
+    return true;
+  };
+  const options: net.SocketConstructorOpts & { readonly onread: net.OnReadOpts } = {
+    fd,
+    readable: true,
+    writable: false,
+    onread: { buffer, callback },
+  };
+  const socket = new net.Socket(options);
+  socket.resume();
+  return socket;
+}
 
 /**
  * The bubblewrap process, which lives as long as the sandbox. The supervisor is the first process in the sandbox; when
@@ -34,14 +85,14 @@ export class SandboxProcess implements SupervisorProcess {
   #said = "";
   #info = "";
 
-  /** @param env - environment variables of its first process, which all programs in it can read. */
-  constructor(plan: SandboxPlan, env: Readonly<Record<string, string>>) {
-    if (process.arch !== "x64" && process.arch !== "arm64") throw unsupportedSystem();
+  /**
+   * @param env - environment variables of its first process, which all programs in it can read.
+   * @param output - the pipe for its standard output, closed in the end; `undefined` for a socket, which is slower.
+   */
+  constructor(plan: SandboxPlan, env: Readonly<Record<string, string>>, output: Pipe | undefined) {
     this.#plan = plan;
-    const { command, input } = sandboxStart(plan);
-    const [program, ...words] = inGroups(plan.limits.groups, command, env);
-    const stdio = Array.from({ length: firstSettingsDescriptor + plan.settings.length }, () => "pipe" as const);
-    this.#child = spawn(program, words, { cwd: "/", env, stdio, detached: true });
+    const { child, input } = startBubblewrap(plan, env, output);
+    this.#child = child;
     this.#ended = new Promise((resolve) => {
       this.#child.once("exit", () => resolve());
       this.#child.once("error", (error) => {
@@ -49,7 +100,8 @@ export class SandboxProcess implements SupervisorProcess {
         resolve();
       });
     });
-    const { stdin, stdout, stderr, stdio: all } = this.#child;
+    const { stdin, stderr, stdio: all } = this.#child;
+    const stdout = output ? readInto(output.readEnd) : this.#child.stdout;
     const [filter, info] = [all[filterDescriptor], all[infoDescriptor]];
     if (!stdin || !stdout || !stderr || !(filter instanceof Writable) || !(info instanceof Readable)) {
       throw explainStart("");
@@ -63,7 +115,7 @@ export class SandboxProcess implements SupervisorProcess {
     });
     for (const stream of [stdin, filter, info]) stream.on("error", () => {});
     stdin.write(input);
-    filter.end(systemCallFilter(process.arch));
+    filter.end(systemCallFilter(architecture()));
     for (const [index, { text }] of plan.settings.entries()) {
       const file = all[firstSettingsDescriptor + index];
       if (!(file instanceof Writable)) throw explainStart("");

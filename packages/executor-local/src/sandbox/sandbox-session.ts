@@ -4,6 +4,7 @@ import { EgressProxy } from "@fenced/egress";
 import { findPlaceLanguages, type LanguageCommand, Leash, programsOf, SessionDirectories } from "@fenced/executor-kit";
 import { sessionMark, SessionNetwork, SupervisedSession, type WarmOptions } from "@fenced/executor-kit/supervisor";
 import { LocalPlace } from "../local-place.ts";
+import { OutputPipes } from "../processes/pipes.ts";
 import { RunningSupervisor } from "../running-supervisor.ts";
 import { LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-groups.ts";
 import { prepareSandbox, sandboxDirectory, type SandboxWishes } from "./prepare-sandbox.ts";
@@ -35,6 +36,7 @@ interface SessionParts {
   readonly directories: SessionDirectories;
   readonly groups: LimitGroups;
   readonly leash: Leash;
+  readonly outputs: OutputPipes;
 }
 
 /** A session whose blocks run in a Linux sandbox. A lost sandbox is replaced for the next block. */
@@ -64,9 +66,13 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
     // Started before there is anything to remove, since this program may die at any moment.
     const mark = { name: sessionMark, value: settings.id };
     const leash = new Leash({ mark, controlGroups: groups.all, ...directories.leashed });
-    const parts = { directories, groups, leash, network: SessionNetwork.of(settings.network, EgressProxy) };
+    const outputs = new OutputPipes(directories.sessionDirectory);
+    const parts = { directories, groups, leash, outputs, network: SessionNetwork.of(settings.network, EgressProxy) };
     try {
-      const [limits, made] = await Promise.allSettled([groups.make(settings), directories.make()]);
+      const [limits, made] = await Promise.allSettled([
+        groups.make(settings),
+        directories.make().then(async () => outputs.make()),
+      ]);
       if (limits.status === "rejected") throw limits.reason;
       if (made.status === "rejected") throw made.reason;
       const session = new SandboxSession(settings, parts, limits.value);
@@ -83,13 +89,14 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
   }
 
   protected override async openPlace(old: LocalPlace | undefined, signal: AbortSignal): Promise<LocalPlace> {
-    const { directories, network } = this.#parts;
+    const { directories, network, outputs } = this.#parts;
     const { table, givenLanguages, cleanupTempFiles } = this.#settings;
     await old?.end();
     // Prepared anew each time, because code may have put links into the shared paths.
     const prepared = await prepareSandbox(this.#settings, programsOf(table), directories, this.#limits);
     const { plan, firstEnvironment, blockEnvironment } = prepared;
-    const sandbox = await RunningSupervisor.open(new SandboxProcess(plan, firstEnvironment), signal);
+    const output = await outputs.take();
+    const sandbox = await RunningSupervisor.open(new SandboxProcess(plan, firstEnvironment, output), signal);
     try {
       const networkVariables = (await network?.enter(sandbox.supervisor)) ?? {};
       const languages = findPlaceLanguages(table, givenLanguages, sandbox.inventory, inSandbox);
@@ -122,7 +129,8 @@ function memorySentence({ memoryBytes }: SandboxLimits): string {
   return `\nThe block was killed because its sandbox ran out of memory (limit: ${limit} MiB). Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
 }
 
-async function release({ directories, groups, leash, network }: SessionParts): Promise<void> {
+async function release({ directories, groups, leash, outputs, network }: SessionParts): Promise<void> {
+  outputs.close();
   try {
     await network?.close();
     const [removed] = await Promise.allSettled([directories.remove(), groups.remove()]);

@@ -8,6 +8,8 @@ from _fenced_wire import RICH
 
 # The block that each descriptor belongs to: its output pipes and its shepherd's report pipe.
 readers = {}
+# The memory of all reads: new memory for each would cost more than copying into it.
+chunk = memoryview(bytearray(READ))
 
 
 def watch(block):
@@ -24,20 +26,20 @@ def read_pipe(block, end):
             if kind != RICH:
                 drain(block, each)
     try:
-        chunk = os.read(end, READ)
+        count = os.readv(end, [chunk])
     except BlockingIOError:
         return 0
-    if not chunk:
+    if not count:
         forget(block, end)
         return 0
     if not block.ended:
-        channel.send(block.pipes[end], block.number, chunk)
-        block.credit -= len(chunk)
+        channel.send(block.pipes[end], block.number, chunk[:count])
+        block.credit -= count
         if block.credit <= 0 and not block.paused:
             block.paused = True
             for each in block.pipes:
                 data.unregister(each)
-    return len(chunk)
+    return count
 
 
 def drain(block, end):

@@ -7,6 +7,9 @@ safe = os.environ.get("PYTHONSAFEPATH")
 if safe == "fenced":
     # Set by the supervisor, not by the user.
     del os.environ["PYTHONSAFEPATH"]
+if os.environ.get("GLIBC_TUNABLES") == "glibc.malloc.hugetlb=0x1":
+    # Likewise, for large arrays.
+    del os.environ["GLIBC_TUNABLES"]
 if sys.path[:1] in ([""], [os.getcwd()]):
     del sys.path[0]
 

@@ -55,7 +55,8 @@ class Channel:
         if sent < len(header):
             self.waiting.append(header[sent:] + payload)
         elif sent < len(header) + len(payload):
-            self.waiting.append(memoryview(payload)[sent - len(header) :])
+            # Whoever sends may use the payload's memory again.
+            self.waiting.append(bytes(payload[sent - len(header) :]))
         if self.waiting:
             events.unregister(data.fileno())
             if self.sink == self.source:
