@@ -78,7 +78,7 @@ describe("turbo", () => {
     for (const file of ["scripts/turbo.mjs", "scripts/test.mjs", "scripts/ci/run.mjs"]) {
       expect(read(file)).toMatch(/runTasks\(/);
     }
-    expect(read("scripts/tasks.mjs")).toContain('"exec", "turbo", "run"');
+    expect(read("scripts/tasks.mjs")).toContain('"node_modules", "turbo", "bin", "turbo"');
     expect(read(".ci/run")).toContain("scripts/ci/run.mjs");
   });
 
@@ -89,6 +89,16 @@ describe("turbo", () => {
         tasks: expect.arrayContaining(["build", "typecheck", "lint", "test"]),
       });
       for (const command of Object.values(own)) expect(command).not.toContain("turbo");
+    }
+  });
+
+  // Without git, turbo looks for these in `node_modules`, too: for a minute, and then fails at a launcher whose program is not built.
+  it("finds the files of packages without git", () => {
+    const folders = [...packages, "apps/demo", "apps/site", "examples", "test-support", "."];
+    for (const file of folders
+      .map((folder) => join(folder, "turbo.json"))
+      .filter((each) => existsSync(join(root, each)))) {
+      expect({ file, text: read(file) }).toMatchObject({ text: expect.not.stringContaining('"$TURBO_DEFAULT$"') });
     }
   });
 
