@@ -92,8 +92,8 @@ export default defineConfig({
     // Test files do not affect each other, apart from those of isolated projects: they share processes and load their imports once.
     isolate: false,
     // Three also on two cores: most of the time tests wait for interpreters, kernels and containers to start and to end. A task of
-    // turbo runs beside others, so that it needs no more than two.
-    maxWorkers: process.env.TURBO_HASH === undefined ? Math.max(3, Math.min(4, availableParallelism())) : 2,
+    // turbo runs beside others; see scripts/test-package.mjs.
+    maxWorkers: Number(process.env.FENCED_WORKERS ?? Math.max(3, Math.min(4, availableParallelism()))),
     // Of cases that wait: each has a container or a kernel of its own to start, and all workers do that at once.
     maxConcurrency: 3,
     // They only end what hangs: what takes a few seconds takes more than a minute on a machine that has other things to do.

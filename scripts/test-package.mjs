@@ -13,6 +13,10 @@ const report = join(folder, ".reports", `${task.replace(":", "-")}.json`);
 // A run that ends before it writes one must not be counted by that of an earlier one.
 rmSync(report, { force: true });
 process.env.FENCED_TEST_REPORT = report;
+// Turbo runs several packages at a time, so that one process for each keeps all cores busy; a second one loads all modules again. But
+// for a package whose tests mostly wait, for containers, kernels, interpreters and other hosts, all the others would wait at the end.
+const waits = /^(?:demo|executor-(?:aca|docker|jupyter|kubernetes|local|ssh|testkit|wasm))$/.test(name);
+process.env.FENCED_WORKERS ??= waits && process.env.FENCED_SUITE !== "quick" ? "2" : "1";
 // The commands that tests start are built.
 process.env.FENCED_BUILT = "1";
 // Two packages are tested with both majors of the AI SDK, in a second project.

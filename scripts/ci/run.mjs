@@ -14,7 +14,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { outcomeOf, sumOf } from "../outcomes.mjs";
 import { runTasks } from "../tasks.mjs";
@@ -30,6 +30,8 @@ if (full) statics.push("docs:build", "release:dry-run");
 else statics.push("installs");
 
 const ofPackages = ["test", "test:conformance"];
+/** How many tasks with tests run at a time: on two cores, half of each one's time is spent waiting for what it has started. */
+const testTasks = Math.max(5, Math.ceil(availableParallelism() * 1.5));
 /** Of the others, the longest first. */
 const others = ["test:node-24", "@fenced/examples#examples", "@fenced/executor-kubernetes#test", "@fenced/demo#demo"];
 others.push("node-alone");
@@ -98,7 +100,7 @@ async function runGroups(chosen) {
     // All together, so that one group's tests run while another's wait.
     const isAll = tests.length === Object.keys(groups).length - 1;
     const runs = isAll ? [{ tasks: [...ofPackages, ...others] }] : tests.flatMap((name) => groups[name] ?? []);
-    for (const { tasks, filters } of runs) await turbo(tasks, filters);
+    for (const { tasks, filters } of runs) await turbo(tasks, filters, testTasks);
     if (full && tests.includes("others")) await testOutages();
     await step("leaks", "scripts/ci/leaks.sh", "check", before);
   } finally {
@@ -141,10 +143,12 @@ async function testOutages() {
 /**
  * @param {readonly string[]} tasks
  * @param {readonly string[]} [filters]
+ * @param {number} [concurrency] - Default: that of `turbo.json`.
  */
-async function turbo(tasks, filters = []) {
-  const logs = ["--output-logs=errors-only", "--log-order=grouped"];
-  const options = ["--continue", ...logs, ...(full ? ["--force"] : []), ...filters.map((each) => `--filter=${each}`)];
+async function turbo(tasks, filters = [], concurrency) {
+  const options = ["--continue", "--output-logs=errors-only", "--log-order=grouped", ...(full ? ["--force"] : [])];
+  if (concurrency !== undefined) options.push(`--concurrency=${concurrency}`);
+  options.push(...filters.map((each) => `--filter=${each}`));
   const { status, tasks: done } = await runTasks(tasks, { turboArguments: options, watch: follow }).catch(
     (/** @type {unknown} */ error) => {
       console.log(String(error));

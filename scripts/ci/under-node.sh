@@ -21,7 +21,8 @@ else
   export FENCED_SUITE=processes FENCED_REQUIRE=python3,bash,node,typescript
   # Sandboxes, supervisors and their Python interpreters, and the creation of virtual environments do not depend on the Node outside
   # them.
-  left_out=("**/sandbox/**" "**/warm.test.ts" "**/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts")
+  left_out=("**/sandbox/**" "**/supervisor/**" "**/warm.test.ts" "**/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts")
 fi
+export FENCED_WORKERS=${FENCED_WORKERS-2}
 export FENCED_TEST_REPORT=$PWD/.reports/test-node-$version.json
 npx -y -p "node@$version" -c "node scripts/test.mjs ${projects[*]/#/--project=} ${left_out[*]/#/--exclude=}"
