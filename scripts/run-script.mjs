@@ -21,7 +21,8 @@ const own = resolve(process.argv[1] ?? "", "..");
 const folders = (process.env.PATH ?? "").split(delimiter).filter((each) => each !== own);
 // Whoever calls pnpm from the script gets pnpm.
 const path = [join(folder, "node_modules", ".bin"), join(root, "node_modules", ".bin"), ...folders].join(delimiter);
-const child = spawn("sh", ["-c", `${line} "$@"`, script, ...words.filter((word) => word !== "--")], {
+const given = words.filter((word) => word !== "--");
+const child = spawn("sh", ["-c", given.length > 0 ? `${line} "$@"` : line, script, ...given], {
   stdio: "inherit",
   env: { ...process.env, PATH: path, INIT_CWD: folder, npm_lifecycle_event: script },
 });
