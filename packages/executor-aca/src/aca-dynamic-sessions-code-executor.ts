@@ -7,8 +7,8 @@ import {
 } from "@fenced/core";
 import { checkOptions, type GivenOptions } from "@fenced/core/options";
 import { absolutePaths, BaseCodeExecutor } from "@fenced/executor-kit";
+import { AcaBackend } from "./aca-backend.ts";
 import { acaExecutorOptions, type ACAExecutorOptions } from "./aca-executor-options.ts";
-import { AcaSession } from "./aca-session.ts";
 import { currentVersion } from "./api/wire-types.ts";
 import { baseUrl } from "./http/base-url.ts";
 import { capabilitiesOf } from "./open-pool.ts";
@@ -27,7 +27,7 @@ import { defaultCredential, tokenFromVariable, type AccessTokenSource } from "./
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  * console.log(result.output); // "42\n"
  */
-export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession> {
+export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor {
   static readonly component: Component<ACADynamicSessionsCodeExecutor> = defineComponent({
     provider: "@fenced/executor-aca:ACADynamicSessionsCodeExecutor",
     componentType: "code_executor",
@@ -41,6 +41,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   readonly #options: GivenOptions<ACAExecutorOptions>;
   readonly #baseUrl: URL;
   readonly #credential: AccessTokenSource;
+  #backend: AcaBackend | undefined;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: ACAExecutorOptions) {
@@ -57,7 +58,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
 
   /** The identifier of the current session; before the start, the one that you gave, if any. */
   get sessionId(): string | undefined {
-    return this.session?.identifier ?? this.#options.sessionId;
+    return this.place ? this.#backend?.identifier : this.#options.sessionId;
   }
 
   /**
@@ -93,7 +94,7 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
   /** Names of the packages that blocks can import without installing anything. */
   async getAvailablePackages(): Promise<readonly string[]> {
     await this.start();
-    if (this.session) return this.session.packages();
+    if (this.place && this.#backend) return this.#backend.packages();
     throw new ExecutorStoppedError("The executor was stopped during this call", { remedy: "Call start() first." });
   }
 
@@ -101,26 +102,22 @@ export class ACADynamicSessionsCodeExecutor extends BaseCodeExecutor<AcaSession>
     return ACADynamicSessionsCodeExecutor.component.dump({ ...this.#given });
   }
 
-  protected openSession(signal: AbortSignal): Promise<AcaSession> {
+  protected async openBackend(): Promise<AcaBackend> {
     const { apiVersion = currentVersion, suppressResultOutput = false } = this.#options;
-    return AcaSession.open(
-      {
-        retryForMs: 30_000,
-        keepSession: false,
-        ...this.#options,
-        id: this.id,
-        baseUrl: this.#baseUrl,
-        credential: this.#credential,
-        version: apiVersion,
-        showsResult: !suppressResultOutput,
-        maxOutputBytes: this.maxOutputBytes,
-        functions: this.functions,
-        functionsModule: this.functionsModule,
-        setUpFunctions: () => this.setUpFunctionsAgain(),
-        onLost: (reason) => this.sessionLost(reason, { reported: true }),
-      },
-      signal,
-    );
+    this.#backend = await AcaBackend.create({
+      retryForMs: 30_000,
+      keepSession: false,
+      ...this.#options,
+      id: this.id,
+      baseUrl: this.#baseUrl,
+      credential: this.#credential,
+      version: apiVersion,
+      showsResult: !suppressResultOutput,
+      maxOutputBytes: this.maxOutputBytes,
+      functions: this.functions,
+      functionsModule: this.functionsModule,
+    });
+    return this.#backend;
   }
 }
 

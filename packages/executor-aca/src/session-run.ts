@@ -1,5 +1,12 @@
 import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
-import { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type Sink, writeAll } from "@fenced/executor-kit";
+import {
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+  PlaceGone,
+  type Sink,
+  writeAll,
+} from "@fenced/executor-kit";
 import type { BlockDisplays } from "@fenced/executor-kit/displays";
 import { OutcomeUnknownError } from "./api/session-api.ts";
 import { ServiceError } from "./http/service-error.ts";
@@ -13,33 +20,33 @@ export interface RunConditions {
   readonly showsResult: boolean;
   /** What the block displays. */
   readonly displays: BlockDisplays;
-  /** Writes the block's file into the session, if it has one. */
-  readonly writeFile: () => Promise<void>;
-  readonly setUpFunctions: () => Promise<void>;
+}
+
+interface RunSettings extends RunConditions {
+  readonly pool: OpenPool;
 }
 
 /** Bytes requested in addition to what a result keeps, so that the omitted bytes can be counted. */
 const outputReserve = 4096;
 /** Maximum bytes of output to request, or to keep from a block whose session was given up. */
 export const mostOutput: number = 16 * 1024 * 1024;
-/** How many sessions a block may lose before the call fails. */
-const sessionAttempts = 5;
 
 /** One block's run in a session; subclasses implement the transport. */
 export abstract class SessionRun {
   protected readonly block: BlockRun;
   protected readonly sink: Sink;
+  protected readonly session: RemoteSession;
   protected readonly pool: OpenPool;
   protected readonly conditions: RunConditions;
   protected readonly maxOutput: number;
   /** When the block had ended; `undefined` until then. */
   protected endedAt: number | undefined;
   protected stateLost = false;
-  #reported = false;
 
-  constructor(block: BlockRun, sink: Sink, pool: OpenPool, conditions: RunConditions) {
+  constructor(block: BlockRun, sink: Sink, session: RemoteSession, { pool, ...conditions }: RunSettings) {
     this.block = block;
     this.sink = sink;
+    this.session = session;
     this.pool = pool;
     this.conditions = conditions;
     this.maxOutput = Math.min(conditions.maxOutputBytes + outputReserve, mostOutput);
@@ -54,15 +61,20 @@ export abstract class SessionRun {
   /** What the block printed until its session was given up. @param log - the executor's file of that session. */
   protected abstract printedUntil(log: string): Promise<readonly BlockEvent[]>;
 
+  /** @throws PlaceGone if the session was gone, or its interpreter had died, before the block began. */
   async run(): Promise<BlockOutcome> {
-    const { place } = this.pool;
-    this.stateLost = place.lossUnreported;
-    place.lossUnreported = false;
+    const { session } = this;
+    const state = await this.begin(session);
+    if (state !== "ready") throw this.#gone(state);
     try {
-      return await this.#inSomeSession();
-    } finally {
-      // An aborted or rejected call does not report that variables are gone, so the next result must.
-      if (this.stateLost && !this.#reported) place.lossUnreported = true;
+      return await this.inSession(session);
+    } catch (error) {
+      // The block has run; only its output could not be shown.
+      if (this.endedAt !== undefined) throw error;
+      if (this.signal.aborted) return this.giveUp(session);
+      // Refused because the session is gone: the block has not run.
+      if (error instanceof ServiceError && error.isSessionGone) throw this.#gone("gone");
+      throw asUnknownOutcome(error);
     }
   }
 
@@ -75,62 +87,17 @@ export abstract class SessionRun {
     return writeAll(this.sink, events);
   }
 
-  async #inSomeSession(): Promise<BlockOutcome> {
-    for (let attempt = 1; ; attempt += 1) {
-      const session = await this.#prepare();
-      try {
-        return await this.inSession(session);
-      } catch (error) {
-        // The block has run; only its output could not be shown.
-        if (this.endedAt !== undefined) throw error;
-        if (this.signal.aborted) return this.giveUp(session);
-        // Refused because the session is gone: the block has not run.
-        const lost = error instanceof ServiceError && error.isSessionGone && attempt < sessionAttempts;
-        if (!lost) throw asUnknownOutcome(error);
-        await this.#renew(session, "gone");
-      }
-    }
+  #gone(state: "bare" | "gone"): PlaceGone {
+    return new PlaceGone(this.pool.place.leave(this.session, state));
   }
 
-  /** The session, prepared with our variables and functions and the block's environment. */
-  async #prepare(): Promise<RemoteSession> {
-    const { place } = this.pool;
-    for (let attempt = 1; attempt <= sessionAttempts; attempt += 1) {
-      const session = await place.session(this.signal);
-      if (place.functionsMissing) {
-        place.functionsMissing = false;
-        await this.conditions.setUpFunctions().catch((error: unknown) => {
-          place.functionsMissing = true;
-          throw error;
-        });
-      }
-      const state = await this.begin(session);
-      if (state === "ready") return session;
-      await this.#renew(session, state);
-    }
-    throw new BackendUnavailableError("The pool keeps losing the sessions that it creates", {
-      remedy: "Check the pool's cooldown and its logs.",
-    });
-  }
-
-  async #renew(lost: RemoteSession, state: "bare" | "gone"): Promise<void> {
-    const { place } = this.pool;
-    this.stateLost = true;
-    if (state === "bare") await place.repair(lost, this.signal);
-    else await place.renew(lost, this.signal);
-    await this.conditions.writeFile();
-  }
-
-  /** The outcome of a block whose result reports a lost state. */
+  /** The outcome of a block that has run. */
   protected report(outcome: Omit<BlockOutcome, "endedAt" | "stateLost">): BlockOutcome {
-    this.#reported = true;
     const endedAt = this.endedAt === undefined ? {} : { endedAt: this.endedAt };
     return { ...outcome, stateLost: this.stateLost, ...endedAt };
   }
 
-  /** The outcome of an aborted block; its result reports a lost state only if its time was up. */
   protected reportAborted(): BlockOutcome {
-    this.#reported = this.signal.reason === timeIsUp;
     return { exitCode: 1, stateLost: this.stateLost };
   }
 

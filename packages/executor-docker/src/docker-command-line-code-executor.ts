@@ -8,12 +8,12 @@ import {
   ForkableCodeExecutor,
   hostFunctionLanguages,
   languageTable,
-  type BackendSession,
+  type Backend,
   type LanguageCommand,
 } from "@fenced/executor-kit";
 import { containerNetwork } from "./container/container-options.ts";
+import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
-import { DockerSession } from "./docker-session.ts";
 
 /**
  * Runs each block in a new process in a Docker or Podman container, with `/workspace` as the working directory. The
@@ -69,11 +69,12 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     return DockerCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
-  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    const request = { ...this.sessionRequest(this.#options, this.#table), containerName: this.containerName };
-    const session = await DockerSession.open(request, signal);
-    if (this.#options.stateful !== true) return session;
-    return this.makeStateful(session, { outputDir: this.#options.outputDir, bound: session.boundDirectory }, signal);
+  protected async openBackend(): Promise<Backend> {
+    const request = { ...this.request(this.#options, this.#table), containerName: this.containerName };
+    const connector = await DockerConnector.open(request);
+    const backend = connector.backend();
+    if (this.#options.stateful !== true) return backend;
+    return this.makeStateful(backend, { outputDir: this.#options.outputDir, bound: connector.boundDirectory });
   }
 }
 

@@ -6,13 +6,13 @@ import {
   type ExecutorCapabilities,
 } from "@fenced/core";
 import { checkOptions, type GivenOptions } from "@fenced/core/options";
-import { absolutePaths, BaseCodeExecutor, blockEnvironment, type BackendSession } from "@fenced/executor-kit";
+import { absolutePaths, BaseCodeExecutor, blockEnvironment, type Backend } from "@fenced/executor-kit";
 import { jupyterExecutorOptions, type JupyterExecutorOptions } from "./jupyter-executor-options.ts";
 import { kernelLanguages } from "./kernel/kernel-languages.ts";
 import { isJupyterServer, type JupyterServer } from "./servers/jupyter-server.ts";
 import { LocalJupyterServer } from "./servers/local-jupyter-server.ts";
 import { RemoteServer } from "./servers/remote-server.ts";
-import { JupyterSession } from "./session/jupyter-session.ts";
+import { JupyterBackend } from "./session/jupyter-backend.ts";
 
 /**
  * Runs blocks in a Jupyter kernel, which keeps variables from block to block and from call to call, and shows plots
@@ -68,8 +68,8 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
     return JupyterCodeExecutor.component.dump({ ...this.#given });
   }
 
-  protected openSession(signal: AbortSignal): Promise<BackendSession> {
-    return JupyterSession.open(
+  protected openBackend(signal: AbortSignal): Promise<Backend> {
+    return JupyterBackend.create(
       {
         interruptGraceMs: 2000,
         reconnectTimeoutMs: 10_000,
@@ -82,8 +82,6 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
         ownEnv: this.env,
         functions: this.functions,
         functionsModule: this.functionsModule,
-        onReplaced: () => this.forgetFunctions(),
-        onLost: (reason) => this.sessionLost(reason, { reported: true }),
       },
       signal,
     );

@@ -22,17 +22,18 @@ import {
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext } from "@fenced/core/telemetry";
-import type { BackendSession, PlaceFacts } from "./backend-session.ts";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
 import { checkpointOptions } from "./checkpoints/checkpoint-options.ts";
 import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
+import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
+import { type Backend, type Place, type PlaceFacts, PlaceGone } from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
 import { assertStdin, validateRun } from "./run/prepare-block.ts";
-import type { BlockPlace } from "./run/run-block.ts";
+import { type BlockPlace, mostPlaces } from "./run/run-block.ts";
 import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
@@ -47,14 +48,14 @@ export interface SharedParts {
 }
 
 /**
- * Turns a `BackendSession` into a complete `CodeExecutor`: order of blocks, stop at the first failure, time limits,
+ * Turns a `Backend`, which opens places, into a complete `CodeExecutor`: order of blocks, stop at the first failure, time limits,
  * abort, consumers that leave early, output limits, turns for stateful executors, function set-up, lazy start, and a
  * life cycle that survives concurrent calls.
  *
- * A subclass declares what it offers, opens a session and dumps its configuration. Sessions never overlap: one is
- * closed before the next is opened, and blocks run only in an open session.
+ * A subclass declares what it offers, opens its backend and dumps its configuration. Backends and their places never
+ * overlap: one is closed before the next is opened, and blocks run only in an open place, which is replaced if it is lost.
  */
-export abstract class BaseCodeExecutor<Session extends BackendSession = BackendSession> implements CodeExecutor {
+export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeExecutor {
   /** What the executor is designed to do; an open session may report otherwise. */
   protected abstract readonly offered: ExecutorCapabilities;
   /** Identifies this executor object; globally unique. */
@@ -67,10 +68,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   protected readonly functions: readonly FunctionWithRequirements[];
   protected readonly functionsModule: string;
   readonly #telemetry: ExecutorTelemetry = new ExecutorTelemetry(this, this.id);
-  readonly #life: SessionLife<Session> = new SessionLife<Session>({
-    open: (signal) => this.#telemetry.watchLifeCycle("start", () => this.#openSession(signal)),
-    reset: (session, signal) => this.#telemetry.watchLifeCycle("restart", () => session.reset(signal)),
-    close: (session) => this.#telemetry.watchLifeCycle("stop", () => session.close()),
+  readonly #life: SessionLife<P> = new SessionLife<P>({
+    open: (signal) => this.#telemetry.watchLifeCycle("start", () => this.#open(signal)),
+    reset: (current, signal) => this.#telemetry.watchLifeCycle("restart", () => current.reset(signal)),
+    close: (current) => this.#telemetry.watchLifeCycle("stop", () => current.close()),
   });
   #files: WorkspaceFiles | undefined;
   #processes: ExecutorProcesses | undefined;
@@ -81,13 +82,11 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #lossListeners = new Set<(reason: string) => unknown>();
-  /** The host functions of calls whose blocks are running. */
-  readonly #inUse = new Set<HostChoice>();
   readonly #submitted = new SubmittedRuns({
     stream: (blocks, options) => this.streamCodeBlocks(blocks, options),
     sizeOf,
   });
-  /** The session was lost since the last result. */
+  /** The state from earlier calls was lost since the last result. */
   #lost = false;
 
   /**
@@ -120,17 +119,18 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   /**
-   * Opens a session. Never called while another session is open.
+   * Creates what outlives places, and opens them; the first one is opened at once. Never called while another backend
+   * is open.
    *
-   * @param signal - aborted if the executor is stopped while the session opens; throw then.
+   * @param signal - aborted if the executor is stopped in the meantime; throw then.
    * @throws BackendUnavailableError if the backend cannot be reached. First undo everything created so far.
    */
-  protected abstract openSession(signal: AbortSignal): Promise<Session>;
+  protected abstract openBackend(signal: AbortSignal): Backend<P> | Promise<Backend<P>>;
 
   abstract dumpComponent(): ComponentModel;
 
   get capabilities(): ExecutorCapabilities {
-    const facts = this.#life.session?.facts;
+    const facts = this.#life.place?.facts;
     if (facts?.capabilities === undefined) return this.offered;
     if (this.#known?.facts !== facts) this.#known = { facts, capabilities: { ...this.offered, ...facts.capabilities } };
     return this.#known.capabilities;
@@ -146,20 +146,21 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
 
   get processes(): ExecutorProcesses | undefined {
     if (this.capabilities.processes !== true) return undefined;
-    return (this.#processes ??= new SessionProcesses<Session>(this.#life, (session, program, sink) =>
-      guardWorkspace(session, this.#maxWorkspaceBytes, sink, (guarded) =>
-        runProgram(session, { ...program, env: { ...this.env, ...program.env } }, guarded),
-      ),
-    ));
+    const maxBytes = this.#maxWorkspaceBytes;
+    return (this.#processes ??= new SessionProcesses<P>(this.#life, (place, given, sink) => {
+      const program = { ...given, env: { ...this.env, ...given.env } };
+      if (maxBytes === undefined) return runProgram(place, program, sink);
+      return guardWorkspace(place, maxBytes, sink, (guarded) => runProgram(place, program, guarded));
+    }));
   }
 
   get workspacePath(): string | undefined {
-    return this.#life.session?.facts.workspacePath;
+    return this.#life.place?.facts.workspacePath;
   }
 
-  /** The open session; `undefined` while the executor is not started. */
-  protected get session(): Session | undefined {
-    return this.#life.session;
+  /** The place that was opened last, even if it is lost; `undefined` while the executor is not started. */
+  protected get place(): P | undefined {
+    return this.#life.place;
   }
 
   /** What a fork of this executor shares with it. */
@@ -168,14 +169,14 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
   }
 
   /**
-   * Waits for its turn, as a call of a stateful executor does, and calls `use` with the open session.
+   * Waits for its turn, as a call of a stateful executor does, and calls `use` with the place.
    *
    * @throws ExecutorStoppedError if the executor has been stopped, or is stopped or restarted while this waits or runs;
    * `signal.reason` if it is aborted.
    */
   protected async inTurn<T>(
     signal: AbortSignal | undefined,
-    use: (session: Session, signal: AbortSignal) => Promise<T>,
+    use: (place: P, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     signal?.throwIfAborted();
     const epoch = this.#life.open();
@@ -184,50 +185,10 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     let endTurn: (() => void) | undefined;
     try {
       endTurn = await epoch.turns.take(limit.signal);
-      return await use(await epoch.repairedSession(limit.signal), limit.signal);
+      return await use(await epoch.place(limit.signal), limit.signal);
     } finally {
       endTurn?.();
       unfollow();
-    }
-  }
-
-  /**
-   * Sets up the functions again through the session's `run`, for a session that has replaced its backend in the middle
-   * of a call.
-   *
-   * @throws FunctionSetupError if they do not load there.
-   */
-  protected async setUpFunctionsAgain(): Promise<void> {
-    const { epoch, session } = this.#life;
-    if (!epoch || !session) return;
-    // Functions of other calls are set up again when those calls come.
-    epoch.forgetFunctions();
-    const choices = this.#inUse.size === 0 ? [this.#functions.chooseOwn()] : this.#inUse;
-    for (const host of choices) {
-      await epoch.setUpFunctionsOnce(host.variant ?? "", () => this.#setUpFunctions(epoch, session, host));
-    }
-  }
-
-  /** Has the functions set up again before the next block. */
-  protected forgetFunctions(): void {
-    this.#life.epoch?.forgetFunctions();
-  }
-
-  /**
-   * Call this as soon as you know that the session's state from earlier calls is gone: it calls `onSessionLost` and
-   * sets `stateLost: true` in the next result.
-   *
-   * @param reason - a sentence that says what happened, for a log or a person.
-   * @param options - `reported`: a block's outcome will report the loss itself.
-   */
-  protected sessionLost(reason: string, { reported = false }: { readonly reported?: boolean } = {}): void {
-    if (!reported) this.#lost = true;
-    for (const listener of this.#lossListeners) {
-      try {
-        // An error in the application's callback must not end a run or this process.
-        const returned = listener(reason);
-        if (returned instanceof Promise) returned.catch(() => {});
-      } catch {}
     }
   }
 
@@ -288,7 +249,7 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
 
   async checkpoint(options: CheckpointOptions): Promise<CheckpointReceipt> {
     const checked = checkOptions(checkpointOptions, options, "checkpoint");
-    return this.inTurn(checked.signal, (session, signal) => this.#checkpoints.take(session, checked, signal));
+    return this.inTurn(checked.signal, (place, signal) => this.#checkpoints.take(place, checked, signal));
   }
 
   async #run(
@@ -303,27 +264,23 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     const epoch = this.#life.open();
     const { timeoutMs = this.timeoutMs, totalTimeoutMs = this.totalTimeoutMs, env, stdin } = options;
     const run = new Run({ signals: [epoch.signal, options.signal], totalTimeoutMs, events });
+    const hasFunctions = this.#functions.any(host);
+    const find = (signal: AbortSignal): P | Promise<P> =>
+      (hasFunctions ? undefined : epoch.usablePlace) ?? this.#findPlace(epoch, host, signal);
+    const mustWait = stateful || hasFunctions || epoch.usablePlace === undefined;
     let endTurn: (() => void) | undefined;
-    // A separate object for each call, even if calls have the same functions.
-    const inUse = { ...host };
     try {
-      const hasFunctions = this.#functions.any(host);
-      const ready = stateful || hasFunctions ? undefined : epoch.readySession;
-      const session =
-        ready ??
+      const isReady =
+        !mustWait ||
         (await run.prepare(async (signal) => {
           if (stateful) endTurn = await epoch.turns.take(signal);
-          const opened = await epoch.repairedSession(signal);
-          if (hasFunctions) {
-            const setUp = (): Promise<void> => this.#setUpFunctions(epoch, opened, host);
-            await untilAborted(epoch.setUpFunctionsOnce(host.variant ?? "", setUp), signal);
-          }
-          return opened;
+          await find(signal);
+          return true;
         }));
-      this.#inUse.add(inUse);
       const takeLoss = (): boolean => this.#takeLoss();
-      if (!session) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
-      return await run.blocks(blocks, this.#placeOf(epoch, session), {
+      if (isReady !== true) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
+      const giveUp = (place: Place, reason: string): void => epoch.giveUp(place, reason);
+      return await run.blocks(blocks, this.#blockPlace(epoch, { find, giveUp }), {
         telemetry,
         timeoutMs,
         maxOutputBytes: this.maxOutputBytes,
@@ -333,9 +290,24 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
         takeLoss,
       });
     } finally {
-      this.#inUse.delete(inUse);
       endTurn?.();
       run.settle();
+    }
+  }
+
+  /** The place, with the functions of a call. */
+  async #findPlace(epoch: Epoch<P>, host: HostChoice, signal: AbortSignal): Promise<P> {
+    for (let attempt = 1; ; attempt += 1) {
+      const place = await epoch.place(signal);
+      if (!this.#functions.any(host)) return place;
+      try {
+        const setUp = (): Promise<void> => this.#setUpFunctions(epoch, place, host);
+        await untilAborted(epoch.setUpFunctionsOnce(place, host.variant ?? "", setUp), signal);
+        return place;
+      } catch (error) {
+        if (!(error instanceof PlaceGone) || attempt === mostPlaces) throw error;
+        epoch.giveUp(place, error.message);
+      }
     }
   }
 
@@ -345,10 +317,22 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     return lost;
   }
 
-  #placeOf(epoch: Epoch<Session>, session: Session): BlockPlace {
+  /** Call this as soon as the state from earlier calls is gone. */
+  #tellLoss(reason: string): void {
+    this.#lost = true;
+    for (const listener of this.#lossListeners) {
+      try {
+        // An error in the application's callback must not end a run or this process.
+        const returned = listener(reason);
+        if (returned instanceof Promise) returned.catch(() => {});
+      } catch {}
+    }
+  }
+
+  #blockPlace(epoch: Epoch<P>, places: Pick<BlockPlace, "find" | "giveUp">): BlockPlace {
     return {
-      session,
-      languages: this.capabilities.languages,
+      ...places,
+      offered: this.offered.languages,
       env: this.env,
       functions: this.#functions,
       maxWorkspaceBytes: this.#maxWorkspaceBytes,
@@ -356,23 +340,25 @@ export abstract class BaseCodeExecutor<Session extends BackendSession = BackendS
     };
   }
 
-  async #openSession(signal: AbortSignal): Promise<Session> {
-    const session = await this.openSession(signal);
+  async #open(signal: AbortSignal): Promise<CurrentPlace<P>> {
+    const backend = await this.openBackend(signal);
+    const current = new CurrentPlace(backend, (reason) => this.#tellLoss(reason));
     try {
-      if (this.#maxWorkspaceBytes !== undefined && !session.files.diskUsage) throw notMeasurable();
-      await this.#checkpoints.restoreTo(session, signal);
-      return session;
+      const place = await current.ready(signal);
+      if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
+      await this.#checkpoints.restoreTo(place, signal);
+      return current;
     } catch (error) {
-      await session.close();
+      await current.close();
       throw error;
     }
   }
 
-  #setUpFunctions(epoch: Epoch<Session>, session: Session, host: HostChoice): Promise<void> {
+  #setUpFunctions(epoch: Epoch<P>, place: P, host: HostChoice): Promise<void> {
     const { capabilities } = this;
     const { signal } = epoch;
-    return this.#functions.setUp(host, {
-      place: this.#placeOf(epoch, session),
+    return this.#functions.setUp(host, place, {
+      place: this.#blockPlace(epoch, { find: () => place }),
       capabilities,
       owner: this.#owner,
       signal,

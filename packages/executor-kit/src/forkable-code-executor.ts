@@ -9,12 +9,13 @@ import {
 } from "@fenced/core";
 import { checkOptions, optionsSchema, type OptionSchemas, signalOption } from "@fenced/core/options";
 import * as z from "zod";
-import type { BackendSession } from "./backend-session.ts";
 import { BaseCodeExecutor, type SharedParts } from "./base-code-executor.ts";
 import type { BaseExecutorOptions, CommandLineExecutorOptions } from "./base-executor-options.ts";
 import type { LanguageCommand } from "./languages/command-languages.ts";
-import { type ForkEvents, StatefulSession } from "./supervisor/interpreters/stateful-session.ts";
-import type { SupervisedSession } from "./supervisor/supervised-session.ts";
+import type { Backend, Place } from "./place.ts";
+import { InterpreterPlace } from "./supervisor/interpreters/interpreter-place.ts";
+import { StatefulBackend } from "./supervisor/interpreters/stateful-backend.ts";
+import type { SupervisedBackend } from "./supervisor/supervised-backend.ts";
 
 /** Options of `fork()`. */
 export interface ForkOptions {
@@ -54,8 +55,8 @@ export function checkStateful({ value, issues }: z.core.ParsePayload<StatefulExe
   issues.push({ code: "custom", path: ["outputDir"], input: value.outputDir, message });
 }
 
-/** The settings for opening a session of a command-line executor. */
-export interface CommandLineSessionRequest<Options> {
+/** What the backend of a command-line executor needs to know of its executor. */
+export interface CommandLineRequest<Options> {
   readonly options: Options;
   /** The executor's id. */
   readonly id: string;
@@ -64,16 +65,12 @@ export interface CommandLineSessionRequest<Options> {
   readonly table: Readonly<Record<string, LanguageCommand>>;
   /** Languages with a command from the user. */
   readonly givenLanguages: ReadonlySet<string>;
-  /** Called when the place broke down and was replaced; everything in it that is not kept elsewhere is gone. */
-  readonly onReplaced: () => void;
-  /** Called when the place can no longer be used; everything in it that is not kept elsewhere is gone. */
-  readonly onLost: (reason: string) => void;
 }
 
-/** An executor that can be forked, if its session is a `StatefulSession`. */
-export abstract class ForkableCodeExecutor<
-  Session extends BackendSession = BackendSession,
-> extends BaseCodeExecutor<Session> {
+/** An executor that can be forked, if its backend is a `StatefulBackend`. */
+export abstract class ForkableCodeExecutor<P extends Place = Place> extends BaseCodeExecutor<P> {
+  /** The backend, if it is stateful; set it when it has been opened. */
+  protected stateful: StatefulBackend | undefined;
   readonly #options: BaseExecutorOptions;
 
   /** @throws InvalidInputError if an option common to all executors is wrong. */
@@ -83,14 +80,14 @@ export abstract class ForkableCodeExecutor<
   }
 
   /**
-   * Returns the settings for opening a session.
+   * Returns what the backend needs to know.
    *
    * @param table - the command for each language, including those in `options`.
    */
-  protected sessionRequest<Options extends Pick<CommandLineExecutorOptions, "languages">>(
+  protected request<Options extends Pick<CommandLineExecutorOptions, "languages">>(
     options: Options,
     table: Readonly<Record<string, LanguageCommand>>,
-  ): CommandLineSessionRequest<Options> {
+  ): CommandLineRequest<Options> {
     return {
       options,
       id: this.id,
@@ -98,30 +95,23 @@ export abstract class ForkableCodeExecutor<
       functionsModule: this.functionsModule,
       table,
       givenLanguages: new Set(Object.keys(options.languages ?? {}).map(canonicalLanguage)),
-      onReplaced: () => this.forgetFunctions(),
-      onLost: (reason) => this.sessionLost(reason),
     };
   }
 
   /**
-   * Makes a session stateful; call this right after it has been opened.
+   * Runs Python blocks in an interpreter that lives on, in the places of a backend.
    *
    * @param places - `outputDir`: where rich outputs are saved; `bound`: directories of this host that the code can
    *   change.
-   * @throws BackendUnavailableError if Python does not start there; the session is then closed.
    */
-  protected makeStateful(
-    session: SupervisedSession,
+  protected async makeStateful(
+    backend: SupervisedBackend,
     places: { readonly outputDir: string | undefined; readonly bound: string | readonly string[] | undefined },
-    signal: AbortSignal,
-  ): Promise<StatefulSession> {
+  ): Promise<StatefulBackend> {
     const { functionsModule } = this;
-    const onLost: ForkEvents["onLost"] = (reason, options) => this.sessionLost(reason, options);
-    return StatefulSession.open(
-      session,
-      { ...places, functionsModule, hasFunctions: this.functions.length > 0, onLost },
-      signal,
-    );
+    const options = { ...places, functionsModule, hasFunctions: this.functions.length > 0 };
+    this.stateful = await StatefulBackend.open(backend, options);
+    return this.stateful;
   }
 
   /**
@@ -143,10 +133,12 @@ export abstract class ForkableCodeExecutor<
     if (!this.offered.stateful) {
       throw new InvalidInputError("Only a stateful executor can be forked", { remedy: "Set `stateful: true`." });
     }
-    return this.inTurn(signal, async (session, limit) => {
-      if (!(session instanceof StatefulSession)) throw new Error("a stateful executor must open a StatefulSession");
+    return this.inTurn(signal, async (place, limit) => {
+      const backend = this.stateful;
+      if (!backend || !(place instanceof InterpreterPlace)) throw new Error("the backend is not a StatefulBackend");
       const { capabilities, shared } = this;
-      return ForkedExecutor.open({ options: this.#options, shared, capabilities, session }, limit);
+      const forked = await backend.fork(place, limit);
+      return ForkedExecutor.open({ options: this.#options, shared, capabilities, backend: forked });
     });
   }
 }
@@ -156,25 +148,24 @@ interface ForkOrigin {
   readonly options: BaseExecutorOptions;
   readonly shared: SharedParts;
   readonly capabilities: ExecutorCapabilities;
-  readonly session: StatefulSession;
+  readonly backend: StatefulBackend;
 }
 
 /** An executor that starts with a copy of another executor's variables, in the same place; created by `fork()`. */
-export class ForkedExecutor extends ForkableCodeExecutor<StatefulSession> implements CodeExecutor {
+export class ForkedExecutor extends ForkableCodeExecutor<InterpreterPlace> implements CodeExecutor {
   protected readonly offered: ExecutorCapabilities;
-  readonly #origin: ForkOrigin;
-  #first: StatefulSession | undefined;
+  readonly #backend: StatefulBackend;
+  #isFirst = true;
 
-  private constructor(origin: ForkOrigin) {
-    super(origin.options, origin.shared);
-    this.#origin = origin;
-    this.offered = origin.capabilities;
+  private constructor({ options, shared, capabilities, backend }: ForkOrigin) {
+    super(options, shared);
+    this.offered = capabilities;
+    this.#backend = backend;
   }
 
   /** @internal */
-  static async open(origin: ForkOrigin, signal: AbortSignal): Promise<ForkedExecutor> {
+  static async open(origin: ForkOrigin): Promise<ForkedExecutor> {
     const fork = new ForkedExecutor(origin);
-    fork.#first = await origin.session.fork(fork.#events(), signal);
     await fork.start();
     return fork;
   }
@@ -186,20 +177,10 @@ export class ForkedExecutor extends ForkableCodeExecutor<StatefulSession> implem
     });
   }
 
-  /** Returns the fork at first; after a stop, opens a session without variables in the same place. */
-  protected async openSession(signal: AbortSignal): Promise<StatefulSession> {
-    const first = this.#first;
-    this.#first = undefined;
-    return first ?? this.#origin.session.openBeside(this.#events(), signal);
-  }
-
-  #events(): ForkEvents {
-    return {
-      onLost: (reason, options) => {
-        // The place may have been replaced.
-        this.forgetFunctions();
-        this.sessionLost(reason, options);
-      },
-    };
+  /** Returns the fork at first; after a stop, one without variables in the same place. */
+  protected override async openBackend(): Promise<Backend<InterpreterPlace>> {
+    this.stateful = this.#isFirst ? this.#backend : await this.#backend.beside();
+    this.#isFirst = false;
+    return this.stateful;
   }
 }

@@ -1,5 +1,6 @@
-export type { BackendSession, PlaceFacts } from "./backend-session.ts";
+export { type Backend, type Opening, type Place, type PlaceEnd, type PlaceFacts, PlaceGone } from "./place.ts";
 export { BaseCodeExecutor } from "./base-code-executor.ts";
+export { CurrentPlace } from "./current-place.ts";
 export {
   baseExecutorConfig,
   type BaseExecutorOptions,
@@ -7,7 +8,7 @@ export {
   type CommandLineExecutorOptions,
 } from "./base-executor-options.ts";
 export {
-  type CommandLineSessionRequest,
+  type CommandLineRequest,
   ForkableCodeExecutor,
   type ForkedExecutor,
   type ForkOptions,

@@ -3,13 +3,14 @@ import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
 import PQueue from "p-queue";
 import type * as z from "zod";
-import type { BackendSession } from "./backend-session.ts";
+import type { CurrentPlace } from "./current-place.ts";
+import type { Place } from "./place.ts";
 
-/** How a session is opened, reset and closed. */
-export interface SessionMaker<Session extends BackendSession> {
-  open(signal: AbortSignal): Promise<Session>;
-  reset(session: Session, signal: AbortSignal): Promise<void>;
-  close(session: Session): Promise<void>;
+/** What a session does at the beginning and the end of its life. */
+export interface SessionMaker<P extends Place> {
+  open(signal: AbortSignal): Promise<CurrentPlace<P>>;
+  reset(current: CurrentPlace<P>, signal: AbortSignal): Promise<void>;
+  close(current: CurrentPlace<P>): Promise<void>;
 }
 
 const startOptions: z.ZodType<StartOptions> = optionsSchema({
@@ -20,26 +21,21 @@ const startOptions: z.ZodType<StartOptions> = optionsSchema({
  * An executor's life cycle: anything that needs the session opens it until the first stop; from then on only `start`
  * does, and nothing after `dispose`. Sessions never overlap: one is closed before the next is opened.
  */
-export class SessionLife<Session extends BackendSession> {
-  readonly #maker: SessionMaker<Session>;
-  #epoch: Epoch<Session> | undefined;
-  #session: Session | undefined;
+export class SessionLife<P extends Place> {
+  readonly #maker: SessionMaker<P>;
+  #epoch: Epoch<P> | undefined;
+  #current: CurrentPlace<P> | undefined;
   #closing: Promise<void> = Promise.resolve();
   #ending = new AbortController();
   #disposed = false;
 
-  constructor(maker: SessionMaker<Session>) {
+  constructor(maker: SessionMaker<P>) {
     this.#maker = maker;
   }
 
-  /** The open session; `undefined` while there is none. */
-  get session(): Session | undefined {
-    return this.#session;
-  }
-
-  /** The current epoch, in which blocks run; `undefined` while there is none. */
-  get epoch(): Epoch<Session> | undefined {
-    return this.#epoch;
+  /** The place of the open session; `undefined` while there is none. */
+  get place(): P | undefined {
+    return this.#current?.last;
   }
 
   /** Aborted with an `ExecutorStoppedError` by the next stop, but not by a restart. */
@@ -48,7 +44,7 @@ export class SessionLife<Session extends BackendSession> {
   }
 
   /** @throws ExecutorStoppedError after a stop. */
-  open(): Epoch<Session> {
+  open(): Epoch<P> {
     this.#ending.signal.throwIfAborted();
     this.#epoch ??= this.#newEpoch((signal) => this.#maker.open(signal));
     return this.#epoch;
@@ -62,7 +58,7 @@ export class SessionLife<Session extends BackendSession> {
     if (before.signal.aborted) this.#ending = new AbortController();
     const epoch = this.open();
     try {
-      await epoch.waitForSession(signal);
+      await epoch.opened(signal);
     } catch (error) {
       if (signal?.aborted === true && epoch.abandoned && this.#epoch === epoch) {
         if (before.signal.aborted) this.#ending = before;
@@ -79,16 +75,16 @@ export class SessionLife<Session extends BackendSession> {
 
   async restart(): Promise<void> {
     const old = this.#epoch;
-    const session = this.#session;
+    const current = this.#current;
     // A session that is still opening needs no reset.
-    if (old?.opened === true && session) {
-      const reset = async (signal: AbortSignal): Promise<Session> => {
-        await this.#maker.reset(session, signal);
-        return session;
+    if (old?.isOpen === true && current) {
+      const reset = async (signal: AbortSignal): Promise<CurrentPlace<P>> => {
+        await this.#maker.reset(current, signal);
+        return current;
       };
       this.#epoch = this.#newEpoch(reset, old.end());
     }
-    await this.open().waitForSession();
+    await this.open().opened();
   }
 
   dispose(): Promise<void> {
@@ -96,18 +92,20 @@ export class SessionLife<Session extends BackendSession> {
     return this.stop();
   }
 
-  /** Waits for `use` of the open session, but only until the next stop. */
-  async withSession<T>(use: (session: Session) => Promise<T>): Promise<T> {
+  /** Waits for `use` of the place, but only until the next stop. Its files are there; blocks may not be able to run. */
+  async withFiles<T>(use: (place: P) => Promise<T>): Promise<T> {
     const { signal } = this;
-    const session = await this.open().waitForSession(signal);
-    return untilAborted(use(session), signal);
+    const epoch = this.open();
+    const { last } = await epoch.opened(signal);
+    const place = last?.facts.filesStay === true ? last : await epoch.place(signal);
+    return untilAborted(use(place), signal);
   }
 
   #end(): Promise<void> {
     const epoch = this.#epoch;
     if (epoch) {
       this.#epoch = undefined;
-      this.#session?.stopping?.();
+      this.#current?.stopping();
       this.#closing = epoch.end().then(() => this.#close());
     }
     return this.#closing;
@@ -115,15 +113,15 @@ export class SessionLife<Session extends BackendSession> {
 
   /** @param before - resolves when a session may be opened or reset; it must not reject. */
   #newEpoch(
-    open: (signal: AbortSignal) => Promise<Session>,
+    open: (signal: AbortSignal) => Promise<CurrentPlace<P>>,
     before: Promise<void> = this.#closing.catch(() => {}),
-  ): Epoch<Session> {
-    const epoch = new Epoch(async (signal) => {
+  ): Epoch<P> {
+    const epoch = new Epoch<P>(async (signal) => {
       await before;
       try {
         signal.throwIfAborted();
-        this.#session = await open(signal);
-        return this.#session;
+        this.#current = await open(signal);
+        return this.#current;
       } catch (error) {
         const closed = this.#close();
         if (this.#epoch === epoch) {
@@ -138,9 +136,9 @@ export class SessionLife<Session extends BackendSession> {
   }
 
   async #close(): Promise<void> {
-    const session = this.#session;
-    this.#session = undefined;
-    if (session) await this.#maker.close(session);
+    const current = this.#current;
+    this.#current = undefined;
+    if (current) await this.#maker.close(current);
   }
 }
 
@@ -148,76 +146,71 @@ function stopped(problem: string, remedy: string): ExecutorStoppedError {
   return new ExecutorStoppedError(problem, { remedy });
 }
 
-/**
- * One period of an executor's life: from a start or restart to the next restart or stop. A restart begins a new epoch
- * in the same `BackendSession`.
- */
-export class Epoch<Session extends BackendSession> {
-  /** Resolves to the session when blocks can run in it; rejects if it could not be opened or reset. */
-  readonly session: Promise<Session>;
-  #current: Session | undefined;
+/** One period of an executor's life: from a start or restart to the next restart or stop. */
+export class Epoch<P extends Place> {
   readonly turns: Turns = new Turns();
   readonly #ending = new AbortController();
   /** Aborted with an `ExecutorStoppedError` when the epoch ends. */
   readonly signal: AbortSignal = this.#ending.signal;
+  /** Resolves when blocks can run; rejects if the session could not be opened or reset. */
+  readonly #opened: Promise<CurrentPlace<P>>;
+  #current: CurrentPlace<P> | undefined;
   readonly #runs = new Set<Promise<void>>();
-  readonly #functions = new Map<string, Promise<void>>();
-  #settingUp: Promise<void> = Promise.resolve();
   #waiting = 0;
+  /** The functions that were set up, or are, in one place. */
+  #functions: { readonly place: P; readonly setUps: Map<string, Promise<void>> } | undefined;
+  #settingUp: Promise<void> = Promise.resolve();
 
-  constructor(open: (signal: AbortSignal) => Promise<Session>) {
+  constructor(open: (signal: AbortSignal) => Promise<CurrentPlace<P>>) {
     // Deferred, so that the creator of this epoch can store it before `open` accesses it.
-    this.session = Promise.resolve()
+    this.#opened = Promise.resolve()
       .then(() => open(this.signal))
-      .then((session) => {
-        this.#current = session;
-        return session;
-      });
+      .then((current) => (this.#current = current));
     // Callers that wait for the session see its failure; without any, it must not end the process.
-    this.session.catch(() => {});
+    this.#opened.catch(() => {});
   }
 
   /** True if blocks can run, or could until the epoch ended. */
-  get opened(): boolean {
+  get isOpen(): boolean {
     return this.#current !== undefined;
-  }
-
-  /** The session, if blocks can run in it now without a wait. */
-  get readySession(): Session | undefined {
-    const repaired = this.#current?.repair?.(this.signal);
-    // Whoever waits for it sees its failure.
-    repaired?.catch(() => {});
-    return repaired ? undefined : this.#current;
   }
 
   /** True if the session is not open and nobody waits for it. */
   get abandoned(): boolean {
-    return this.#waiting === 0 && !this.opened;
+    return this.#waiting === 0 && !this.isOpen;
+  }
+
+  /** The place, if blocks can run in it now, without a wait. */
+  get usablePlace(): P | undefined {
+    return this.#current?.usable;
   }
 
   /**
-   * Waits for the session.
+   * Waits until the session is open.
    *
    * @throws the epoch's or the given signal's reason if it is aborted first.
    */
-  async waitForSession(signal?: AbortSignal): Promise<Session> {
+  async opened(signal?: AbortSignal): Promise<CurrentPlace<P>> {
     const controller = new AbortController();
     const unfollow = followSignals(controller, [this.signal, signal]);
     this.#waiting += 1;
     try {
-      return await untilAborted(this.session, controller.signal);
+      return await untilAborted(this.#opened, controller.signal);
     } finally {
       this.#waiting -= 1;
       unfollow();
     }
   }
 
-  /** Waits for the session, and for its repair if blocks cannot run in it now. */
-  async repairedSession(signal: AbortSignal): Promise<Session> {
-    const session = await this.waitForSession(signal);
-    const repaired = session.repair?.(this.signal);
-    if (repaired) await untilAborted(repaired, signal);
-    return session;
+  /** Waits for a place in which blocks can run now. */
+  async place(signal: AbortSignal): Promise<P> {
+    const current = await this.opened(signal);
+    return current.usable ?? untilAborted(current.ready(this.signal), signal);
+  }
+
+  /** Call this if a place turned out to be gone. */
+  giveUp(place: Place, reason: string): void {
+    this.#current?.giveUp(place, reason);
   }
 
   /** Counts something as running until it settles. */
@@ -228,25 +221,22 @@ export class Epoch<Session extends BackendSession> {
   }
 
   /**
-   * Runs `setUp` before the first block with these functions, and again for the next call if it failed. Set-ups run one
-   * after another, because they share directories.
+   * Runs `setUp` before the first block with these functions in a place, and again for the next call if it failed.
+   * Set-ups run one after another, because they share directories.
    *
    * @param which - identifies the functions.
    */
-  setUpFunctionsOnce(which: string, setUp: () => Promise<void>): Promise<void> {
-    const known = this.#functions.get(which);
+  setUpFunctionsOnce(place: P, which: string, setUp: () => Promise<void>): Promise<void> {
+    if (this.#functions?.place !== place) this.#functions = { place, setUps: new Map() };
+    const { setUps } = this.#functions;
+    const known = setUps.get(which);
     if (known) return known;
     const made = this.#settingUp.then(setUp);
-    this.#functions.set(which, made);
+    setUps.set(which, made);
     this.#settingUp = made.catch(() => {
-      if (this.#functions.get(which) === made) this.#functions.delete(which);
+      if (setUps.get(which) === made) setUps.delete(which);
     });
     return made;
-  }
-
-  /** Call this when the functions are gone, so that the next call sets them up again. */
-  forgetFunctions(): void {
-    this.#functions.clear();
   }
 
   /** Aborts everything in progress and waits for its end. */
@@ -256,7 +246,7 @@ export class Epoch<Session extends BackendSession> {
         remedy: "Call again if the code should still run; files that it was writing may be incomplete.",
       }),
     );
-    await this.session.catch(() => {});
+    await this.#opened.catch(() => {});
     await Promise.all(this.#runs);
   }
 }

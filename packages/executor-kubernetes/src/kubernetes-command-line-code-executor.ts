@@ -7,11 +7,11 @@ import {
   ForkableCodeExecutor,
   hostFunctionLanguages,
   languageTable,
-  type BackendSession,
+  type Backend,
   type LanguageCommand,
 } from "@fenced/executor-kit";
+import { KubernetesConnector } from "./kubernetes-connector.ts";
 import { kubernetesExecutorOptions, type KubernetesExecutorOptions } from "./kubernetes-executor-options.ts";
-import { KubernetesSession } from "./kubernetes-session.ts";
 
 /**
  * Runs each block in a new process in a pod of a Kubernetes cluster, with `/workspace` as the working directory. The pod is
@@ -34,7 +34,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #given: KubernetesExecutorOptions;
   readonly #options: KubernetesExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
-  #session: KubernetesSession | undefined;
+  #connector: KubernetesConnector | undefined;
 
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: KubernetesExecutorOptions = {}) {
@@ -56,17 +56,17 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
 
   /** The pod that blocks run in; `undefined` while the executor is not started. A lost pod is replaced by a new one. */
   get podName(): string | undefined {
-    return this.#session?.podName;
+    return this.#connector?.podName;
   }
 
   dumpComponent(): ComponentModel {
     return KubernetesCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
-  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    this.#session = await KubernetesSession.open(this.sessionRequest(this.#options, this.#table), signal);
+  protected async openBackend(): Promise<Backend> {
+    this.#connector = new KubernetesConnector(this.request(this.#options, this.#table));
+    const backend = this.#connector.backend();
     const { stateful, outputDir } = this.#options;
-    if (stateful !== true) return this.#session;
-    return this.makeStateful(this.#session, { outputDir, bound: undefined }, signal);
+    return stateful === true ? this.makeStateful(backend, { outputDir, bound: undefined }) : backend;
   }
 }

@@ -9,22 +9,20 @@ import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import {
   absolutePaths,
-  type BackendSession,
+  type Backend,
   commandLineCapabilities,
   ForkableCodeExecutor,
   hostFunctionLanguages,
   type LanguageCommand,
   languageTable,
 } from "@fenced/executor-kit";
-import { HostSession, type HostSessionSettings } from "./host-session.ts";
+import { HostConnector } from "./host-connector.ts";
 import { findProgram } from "./languages/find-languages.ts";
 import { localExecutorOptions, type LocalExecutorOptions } from "./local-executor-options.ts";
-import { LocalSession, type LocalSessionSettings } from "./local-session.ts";
+import { ProcessPlace, type ProcessSettings } from "./process-place.ts";
+import { SandboxConnector } from "./sandbox/sandbox-connector.ts";
 import { unsupportedSystem } from "./sandbox/sandbox-problems.ts";
-import { SandboxSession } from "./sandbox/sandbox-session.ts";
 import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
-
-type SessionSettings = LocalSessionSettings & Pick<HostSessionSettings, "onReplaced" | "onLost">;
 
 /**
  * Runs each block in a new process on this host, in the work directory, as the user who runs this program. With
@@ -76,44 +74,48 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     return LocalCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
-  protected openSession(signal: AbortSignal): Promise<BackendSession> {
+  protected openBackend(): Backend | Promise<Backend> {
     const { inheritEnv = [], cleanupTempFiles = true } = this.#options;
     const settings = {
-      ...this.sessionRequest(this.#options, this.#table),
+      ...this.request(this.#options, this.#table),
       workDirectory: this.#options.workDir,
       virtualEnv: this.#virtualEnv,
       env: this.env,
       inheritEnv,
       cleanupTempFiles,
     };
-    return this.offered.isolation === "none" ? this.#openHost(settings, signal) : this.#openSandbox(settings, signal);
+    return this.offered.isolation === "none" ? this.#openHost(settings) : this.#openSandbox(settings);
   }
 
-  async #openHost(settings: SessionSettings, signal: AbortSignal): Promise<BackendSession> {
+  async #openHost(settings: ProcessSettings): Promise<Backend> {
     const { warm = false, stateful = false } = this.#options;
-    if (warm === false && !stateful) return LocalSession.open(settings);
+    if (warm === false && !stateful) return processes(settings);
     if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
     // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
-    if (!stateful && !hasPython()) return LocalSession.open(settings);
-    return this.#supervised(await HostSession.open({ ...settings, warm, stateful }, signal), signal);
+    if (!stateful && !hasPython()) return processes(settings);
+    return this.#supervised(await HostConnector.open({ ...settings, warm, stateful }));
   }
 
-  async #openSandbox(settings: SessionSettings, signal: AbortSignal): Promise<BackendSession> {
+  async #openSandbox(settings: ProcessSettings): Promise<Backend> {
     const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
     const { stateful = false } = this.#options;
     const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
     if (stateful && process.platform !== "linux") throw unsupervisedSystem("stateful");
-    if (process.platform === "darwin") return LocalSession.open({ ...settings, seatbelt: sandbox });
+    if (process.platform === "darwin") return processes({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
-    const session = await SandboxSession.open({ ...settings, ...sandbox, stateful }, signal);
-    return this.#supervised(session, signal);
+    return this.#supervised(await SandboxConnector.open({ ...settings, ...sandbox, stateful }));
   }
 
-  async #supervised(session: HostSession | SandboxSession, signal: AbortSignal): Promise<BackendSession> {
+  async #supervised(connector: HostConnector | SandboxConnector): Promise<Backend> {
     const { stateful = false, outputDir, writable = [] } = this.#options;
-    const bound = [session.workspacePath, ...writable];
-    return stateful ? this.makeStateful(session, { outputDir, bound }, signal) : session;
+    const bound = [connector.workDirectory, ...writable];
+    return stateful ? this.makeStateful(connector.backend(), { outputDir, bound }) : connector.backend();
   }
+}
+
+/** Opens the place where each block is a process of this program. */
+function processes(settings: ProcessSettings): Backend {
+  return { open: () => ProcessPlace.open(settings), close: () => Promise.resolve() };
 }
 
 function hasPython(): boolean {

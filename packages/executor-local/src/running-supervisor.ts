@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { connectSupervisor, Loss, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
 
 /** A newly started process on this machine that is, or contains, a supervisor. */
 export interface SupervisorProcess {
@@ -31,13 +31,20 @@ export class RunningSupervisor {
   readonly inventory: SupervisorInventory;
   readonly supervisor: Supervisor;
   readonly #process: SupervisorProcess;
-  #lost: Error | undefined;
-  #onLost: (reason: string) => void = () => {};
+  readonly #loss: Loss;
 
   private constructor(started: SupervisorProcess, inventory: SupervisorInventory, supervisor: Supervisor) {
     this.#process = started;
     this.inventory = inventory;
     this.supervisor = supervisor;
+    const { name, lostRemedy: remedy } = started;
+    this.#loss = new Loss(
+      (cause) => new BackendUnavailableError(`${name} is lost: ${cause.message}`, { remedy, cause }),
+      (error) => {
+        supervisor.fail(error);
+        started.kill();
+      },
+    );
   }
 
   /**
@@ -51,14 +58,14 @@ export class RunningSupervisor {
     let early: Error | undefined;
     const onLost = (error: Error): void => {
       early = error;
-      running?.lose(error);
+      if (running) void running.#loss.report(error);
     };
     try {
       const { inventory, supervisor } = await connectSupervisor(started.streams, { signal, onLost });
       if (!supervisor) throw new NoPython("there is no `python3` on the PATH");
       await started.check();
       running = new RunningSupervisor(started, inventory, supervisor);
-      if (early) running.lose(early);
+      if (early) void running.#loss.report(early);
       return running;
     } catch (error) {
       await started.end();
@@ -67,30 +74,14 @@ export class RunningSupervisor {
     }
   }
 
-  /** Why it can no longer run blocks; `undefined` while it can. */
-  get lost(): Error | undefined {
-    return this.#lost;
-  }
-
-  /** Calls `action` once, as soon as it can no longer run blocks. */
-  whenLost(action: (reason: string) => void): void {
-    if (this.#lost) action(this.#lost.message);
-    else this.#onLost = action;
+  /** Resolves once it can no longer run blocks, unless it was ended on purpose: to an error that says why. */
+  get lost(): Promise<Error> {
+    return this.#loss.lost;
   }
 
   /** Ends all processes below it, and waits until they are dead. */
   async end(): Promise<void> {
-    this.#onLost = () => {};
+    this.#loss.cancel();
     await this.#process.end();
-  }
-
-  /** Fails the running blocks. */
-  lose(cause: Error): void {
-    if (this.#lost) return;
-    const { name, lostRemedy } = this.#process;
-    this.#lost = new BackendUnavailableError(`${name} is lost: ${cause.message}`, { remedy: lostRemedy, cause });
-    this.supervisor.fail(this.#lost);
-    this.#process.kill();
-    this.#onLost(this.#lost.message);
   }
 }

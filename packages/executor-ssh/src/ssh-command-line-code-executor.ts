@@ -6,11 +6,11 @@ import {
   ForkableCodeExecutor,
   hostFunctionLanguages,
   languageTable,
-  type BackendSession,
+  type Backend,
   type LanguageCommand,
 } from "@fenced/executor-kit";
+import { sshBackend } from "./ssh-connector.ts";
 import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-options.ts";
-import { SshSession } from "./ssh-session.ts";
 
 /**
  * Runs each block in a new process on another host, over the system's `ssh`: in the work directory there, as the user
@@ -56,9 +56,9 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
     return SshCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
-  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    const session = await SshSession.open(this.sessionRequest(this.#options, this.#table), signal);
+  protected async openBackend(): Promise<Backend> {
+    const backend = sshBackend(this.request(this.#options, this.#table));
     const { stateful, outputDir } = this.#options;
-    return stateful === true ? this.makeStateful(session, { outputDir, bound: undefined }, signal) : session;
+    return stateful === true ? this.makeStateful(backend, { outputDir, bound: undefined }) : backend;
   }
 }

@@ -13,10 +13,11 @@ import {
   killProcesses,
   Leash,
   listProcesses,
-  type BackendSession,
+  type Backend,
   type BaseExecutorOptions,
   type BlockOutcome,
   type BlockRun,
+  type Place,
   type Sink,
 } from "../../executor-kit/src/index.ts";
 
@@ -52,12 +53,12 @@ export class StatefulPythonExecutor extends BaseCodeExecutor {
     return { provider, componentType: "code_executor", version: 1, config };
   }
 
-  protected openSession(): Promise<BackendSession> {
-    return StatefulPythonSession.open(this.id);
+  protected openBackend(): Backend {
+    return { open: () => StatefulPythonPlace.open(this.id), close: () => Promise.resolve() };
   }
 }
 
-class StatefulPythonSession implements BackendSession {
+class StatefulPythonPlace implements Place {
   readonly facts = {};
   readonly files: DirectoryFiles;
   readonly #id: string;
@@ -73,14 +74,14 @@ class StatefulPythonSession implements BackendSession {
     this.files = new DirectoryFiles(join(directory, "workspace"), { isHidden: (path) => path.includes("__pycache__") });
   }
 
-  static async open(id: string): Promise<StatefulPythonSession> {
+  static async open(id: string): Promise<StatefulPythonPlace> {
     const directory = await mkdtemp(join(tmpdir(), "stateful-python-"));
     await mkdir(join(directory, "workspace"));
     await mkdir(join(directory, "functions"));
-    return new StatefulPythonSession(id, directory);
+    return new StatefulPythonPlace(id, directory);
   }
 
-  async close(): Promise<void> {
+  async end(): Promise<void> {
     await this.reset();
     await this.#leash.release();
     await rm(this.#directory, { recursive: true, force: true });

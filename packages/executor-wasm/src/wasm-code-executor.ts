@@ -2,13 +2,13 @@ import { defineComponent, type Component, type ComponentModel, type ExecutorCapa
 import { checkOptions } from "@fenced/core/options";
 import { absolutePaths, BaseCodeExecutor } from "@fenced/executor-kit";
 import { chooseOsSandbox, type OsSandboxUse } from "./interpreter/os-sandbox.ts";
+import { WasmBackend } from "./wasm-backend.ts";
 import {
   wasmExecutorOptions,
   wasmLanguages,
   type WasmExecutorOptions,
   type WasmLanguage,
 } from "./wasm-executor-options.ts";
-import { WasmSession } from "./wasm-session.ts";
 
 const mebibyte = 1_048_576;
 
@@ -22,7 +22,7 @@ const mebibyte = 1_048_576;
  * const result = await executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]);
  * console.log(result.output); // "42\n"
  */
-export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
+export class WasmCodeExecutor extends BaseCodeExecutor {
   static readonly component: Component<WasmCodeExecutor> = defineComponent({
     provider: "@fenced/executor-wasm:WasmCodeExecutor",
     componentType: "code_executor",
@@ -73,10 +73,10 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
     return this.#osSandbox;
   }
 
-  protected async openSession(signal: AbortSignal): Promise<WasmSession> {
+  protected async openBackend(signal: AbortSignal): Promise<WasmBackend> {
     const use = await chooseOsSandbox(this.#options.osSandbox ?? "auto");
     this.#osSandbox = use;
-    return WasmSession.open(
+    return WasmBackend.create(
       {
         id: this.id,
         sandboxed: use.used,
@@ -87,8 +87,6 @@ export class WasmCodeExecutor extends BaseCodeExecutor<WasmSession> {
         cacheDirectory: this.#options.cacheDirectory,
         packages: this.#options.packages,
         outputDir: this.#options.outputDir,
-        onLost: (reason, options) => this.sessionLost(reason, options),
-        functions: { forget: () => this.forgetFunctions(), setUpAgain: () => this.setUpFunctionsAgain() },
       },
       signal,
     );

@@ -14,9 +14,10 @@ import {
   Leash,
   listenForCalls,
   runChild,
-  type BackendSession,
+  type Backend,
   type BlockOutcome,
   type BlockRun,
+  type Place,
   type PlaceFacts,
   type Sink,
 } from "@fenced/executor-kit";
@@ -66,18 +67,20 @@ export class ExampleCodeExecutor extends BaseCodeExecutor {
     return ExampleCodeExecutor.component.dump({ ...this.#options });
   }
 
-  protected openSession(): Promise<BackendSession> {
-    return ExampleSession.open(this.id, this.#options.cleanupTempFiles ?? true);
+  protected openBackend(): Backend {
+    const { cleanupTempFiles = true } = this.#options;
+    // What outlives a place, such as a connection to a daemon, would be closed by `close`.
+    return { open: () => ExamplePlace.open(this.id, cleanupTempFiles), close: () => Promise.resolve() };
   }
 }
 
-/** What exists while the executor is started: a directory, and processes that work in it. */
-class ExampleSession implements BackendSession {
+/** Where blocks run while the executor is started: a directory, and processes that work in it. */
+class ExamplePlace implements Place {
   readonly facts: PlaceFacts = {};
   readonly files: DirectoryFiles;
   readonly #workspace: string;
   readonly #cleanupTempFiles: boolean;
-  /** The variable that identifies everything that this session started, wherever it runs. */
+  /** The variable that identifies everything that this place started, wherever it runs. */
   readonly #mark: { readonly name: string; readonly value: string };
   readonly #leash: Leash;
   /** The main processes of all blocks so far. */
@@ -95,9 +98,9 @@ class ExampleSession implements BackendSession {
     this.#leash = new Leash({ mark: this.#mark, remove: [workspace] });
   }
 
-  static async open(id: string, cleanupTempFiles: boolean): Promise<ExampleSession> {
+  static async open(id: string, cleanupTempFiles: boolean): Promise<ExamplePlace> {
     const workspace = await mkdtemp(path.join(await realpath(tmpdir()), "fenced-example-"));
-    return new ExampleSession(id, workspace, cleanupTempFiles);
+    return new ExamplePlace(id, workspace, cleanupTempFiles);
   }
 
   functionPlaces(): { readonly javascript: string } {
@@ -139,7 +142,7 @@ class ExampleSession implements BackendSession {
     this.#started.clear();
   }
 
-  async close(): Promise<void> {
+  async end(): Promise<void> {
     await this.reset();
     this.#calls?.server.close();
     await rm(this.#workspace, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });

@@ -2,7 +2,7 @@ import type { ComponentModel, ExecutorCapabilities } from "@fenced/core";
 import {
   BaseCodeExecutor,
   DirectoryFiles,
-  type BackendSession,
+  type Backend,
   type BlockOutcome,
   type BlockRun,
   type Sink,
@@ -30,14 +30,10 @@ export class PictureExecutor extends BaseCodeExecutor {
     return { provider: "test:PictureExecutor", componentType: "code_executor", version: 1, config: {} };
   }
 
-  protected openSession(): Promise<BackendSession> {
-    return Promise.resolve({
-      facts: {},
-      files: new DirectoryFiles("."),
-      run: draw,
-      reset: () => Promise.resolve(),
-      close: () => Promise.resolve(),
-    });
+  protected openBackend(): Backend {
+    const done = () => Promise.resolve();
+    const place = { facts: {}, files: new DirectoryFiles("."), run: draw, reset: done, end: done };
+    return { open: () => Promise.resolve(place), close: done };
   }
 }
 

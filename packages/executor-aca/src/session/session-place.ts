@@ -6,13 +6,9 @@ import { CarriedFiles } from "./carried-files.ts";
 import { RemoteSession, type SessionSettings } from "./remote-session.ts";
 import type { ScratchDirectory } from "./scratch-directory.ts";
 
-/** The place where blocks run: a session, or its successor after it was given up or lost. */
+/** The service's session, or its successor after it was given up or lost. */
 export class SessionPlace {
-  /** Whether functions have to be set up again before the next block. */
-  functionsMissing = false;
-  /** Whether variables were lost and no result has reported it yet. */
-  lossUnreported = false;
-  /** Called at once when variables are lost. */
+  /** Called at once when the session has to be prepared again, or replaced: its variables and functions are gone. */
   onLost: (reason: string) => void = () => {};
   readonly #settings: SessionSettings;
   readonly #scratch: ScratchDirectory;
@@ -44,28 +40,21 @@ export class SessionPlace {
   }
 
   /**
-   * Replaces a session that is gone with everything in it.
+   * Call this when a session is gone with everything in it, or its interpreter died (`bare`) and it still has its
+   * identifier, its slot and its files. Several calls may notice that. The next one prepares a session again.
    *
-   * @param lost - the lost session: several calls may notice the loss, but only one must replace it.
+   * @returns what happened to it.
    */
-  async renew(lost: RemoteSession, signal?: AbortSignal): Promise<void> {
-    if (this.holds(lost)) {
-      this.#session = new RemoteSession(this.#settings, newIdentifier());
-      this.functionsMissing = true;
-      this.onLost("The pool's session is gone; a new one replaces it");
-      this.#become(this.#prepare(signal));
-    }
-    await this.session(signal);
-  }
-
-  /** Prepares a session again after its interpreter died: it still has its identifier, its slot and its files. */
-  async repair(bare: RemoteSession, signal?: AbortSignal): Promise<void> {
-    if (this.holds(bare)) {
-      this.functionsMissing = true;
-      this.onLost("The interpreter of the pool's session died");
-      this.#become(this.#prepare(signal));
-    }
-    await this.session(signal);
+  leave(lost: RemoteSession, state: "bare" | "gone"): string {
+    const reason =
+      state === "gone"
+        ? "The pool's session is gone; a new one replaces it"
+        : "The interpreter of the pool's session died";
+    if (!this.holds(lost)) return reason;
+    if (state === "gone") this.#session = new RemoteSession(this.#settings, newIdentifier());
+    this.#ready = undefined;
+    this.onLost(reason);
+    return reason;
   }
 
   /** Whether blocks still run in this session, because it was not replaced and is not about to be. */
@@ -78,12 +67,12 @@ export class SessionPlace {
     const session = await this.session(signal);
     return call(session.api).catch(async (error: unknown) => {
       if (!isSessionGone(error)) throw error;
-      this.lossUnreported = true;
-      await this.renew(session, signal).catch((failure: unknown) => {
+      this.leave(session, "gone");
+      const next = await this.session(signal).catch((failure: unknown) => {
         // The reason why no new session could be created must not be mistaken for an answer about a file.
         throw explainError(failure);
       });
-      return call((await this.session(signal)).api);
+      return call(next.api);
     });
   }
 
@@ -111,7 +100,6 @@ export class SessionPlace {
     if (carried?.log !== undefined) await useLog(carried.log);
     this.#session = new RemoteSession(this.#settings, newIdentifier());
     this.#carried = carried;
-    this.functionsMissing = true;
     await this.#prepare();
   }
 

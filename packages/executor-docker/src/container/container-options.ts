@@ -1,4 +1,4 @@
-import { type AllowedNetwork, InvalidInputError, packageIndexes } from "@fenced/core";
+import { type AllowedNetwork, packageIndexes } from "@fenced/core";
 import {
   isPath,
   kernelFiles,
@@ -9,7 +9,6 @@ import {
   type HostConfig,
   type MountSettings,
 } from "@fenced/docker-daemon";
-import type { SessionNetwork, Supervisor } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 
 /** The work directory's path in the container. */
@@ -135,23 +134,4 @@ export function containerNetwork(options: DockerExecutorOptions): ContainerNetwo
   const open = network === "open" || dockerNetwork !== undefined || extraHosts !== undefined || !hardened;
   if (open) return { mode: dockerNetwork };
   return { mode: "none", policy: { allow: packageIndexes }, byDefault: true };
-}
-
-/**
- * Gives the programs of a container access to the session's proxy.
- *
- * @returns the variables that tell them where it is.
- * @throws InvalidInputError if nothing in the container can carry the connections that the user asked for.
- */
-export async function enterNetwork(
-  network: SessionNetwork,
-  runner: Partial<Pick<Supervisor, "openNetwork">>,
-  options: DockerExecutorOptions,
-): Promise<Readonly<Record<string, string>>> {
-  const openNetwork = runner.openNetwork?.bind(runner);
-  if (openNetwork) return network.enter({ openNetwork });
-  if (containerNetwork(options).byDefault) return {};
-  throw new InvalidInputError("A network policy needs Python in the container, and this one has none", {
-    remedy: 'Use an image that has Python 3.8 or later, or set `network` to "none" or "open".',
-  });
 }

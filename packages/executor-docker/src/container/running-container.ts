@@ -16,6 +16,7 @@ import {
 import { Heartbeat } from "@fenced/executor-kit";
 import {
   connectSupervisor,
+  Loss,
   sessionMark,
   type Supervisor,
   type SupervisorAnswer,
@@ -65,10 +66,7 @@ export class RunningContainer {
   #stream: Duplex | undefined;
   #leash: Duplex | undefined;
   #heartbeat: Heartbeat | undefined;
-  #lost: Error | undefined;
-  #onLost: (reason: string) => void = () => {};
-  #closing = false;
-  #explained: Promise<Error> | undefined;
+  readonly #loss: Loss;
   readonly #watch = new AbortController();
 
   private constructor(daemon: Daemon, container: Container, name: string) {
@@ -76,15 +74,22 @@ export class RunningContainer {
     this.#container = container;
     this.id = container.id;
     this.name = name;
+    this.#loss = new Loss(
+      (hint) => this.#explain(hint),
+      (error) => {
+        this.#ready?.runner.fail(error);
+        this.#letGo();
+      },
+    );
     // Start waiting before the container starts, to catch one that ends at once. This is all that a removed container
     // ever reports.
     this.#ended = container.wait({ condition: "next-exit", abortSignal: this.#watch.signal }).then(
       ({ StatusCode: code }: { StatusCode: number }) => {
-        this.#lose();
+        void this.#loss.report(endReported);
         return code;
       },
       () => {
-        this.#lose();
+        void this.#loss.report(endReported);
         return undefined;
       },
     );
@@ -112,15 +117,14 @@ export class RunningContainer {
     }
   }
 
-  /** Why blocks can no longer run in it; `undefined` while they can. */
-  get lost(): Error | undefined {
-    return this.#lost;
+  /** Resolves once blocks can no longer run in it, unless it was ended on purpose: to an error that says why. */
+  get lost(): Promise<Error> {
+    return this.#loss.lost;
   }
 
-  /** Calls `action` once, as soon as it is known why blocks can no longer run in it. */
-  whenLost(action: (reason: string) => void): void {
-    if (this.#lost) action(this.#lost.message);
-    else this.#onLost = action;
+  /** Why blocks can no longer run in it; `undefined` while they can. */
+  get error(): Error | undefined {
+    return this.#loss.error;
   }
 
   /** Runs blocks in the container. */
@@ -140,7 +144,11 @@ export class RunningContainer {
 
   /** Disconnects from the container: its supervisor ends, and with it the container unless it is kept. */
   detach(): void {
-    this.#closing = true;
+    this.#loss.cancel();
+    this.#letGo();
+  }
+
+  #letGo(): void {
     this.#watch.abort();
     this.#heartbeat?.stop();
     this.#stream?.destroy();
@@ -149,7 +157,7 @@ export class RunningContainer {
 
   /** Ends the container, and removes it if `remove` is set. Does nothing if it is already gone. */
   async end(remove: boolean): Promise<void> {
-    this.#closing = true;
+    this.#loss.cancel();
     try {
       if (remove) await removeContainer(this.#container);
       else await answered(this.#container.kill().catch(ignoreStopped), "container kill", removeMs);
@@ -175,7 +183,7 @@ export class RunningContainer {
     const stream = main ?? (await execProgram(this.#container, supervisor === "main" ? [] : supervisor.command, user));
     if (!main) this.#leash?.on("error", () => {}).resume();
     this.#stream = stream;
-    const lose = (error: Error): void => this.#lose(error);
+    const lose = (error: unknown): void => void this.#loss.report(error);
     const options = { signal, onLost: lose, ...(socket === undefined ? {} : { socket }) };
     const { inventory, supervisor: answer } = await connectSupervisor(splitOutputs(stream), options).catch(
       async (error: unknown) => {
@@ -189,28 +197,14 @@ export class RunningContainer {
     const context = { container: this.#container, directory, user, leftovers, lose };
     const runner = answer ?? new ExecRunner(context);
     this.#ready = { inventory, runner, supervisor: answer };
-    if (this.#lost) throw this.#lost;
+    if (this.error) throw this.error;
     if (runner.direct) return;
     this.#heartbeat = new Heartbeat({
       name: "the Docker daemon",
       tickMs: 1000,
       ping: () => this.#daemon.docker.ping(),
       patience: this.#daemon.transport.kind !== "socket" ? remotePatience : patience,
-      onLost: (cause) => this.#lose(new Error(dockerReason(cause), { cause }), "silent"),
-    });
-  }
-
-  /** Fails the running blocks, once it is known why the container is lost. */
-  #lose(hint?: Error, daemon: "silent" | "answers" = "answers"): void {
-    if (this.#closing) return;
-    // Only once, since the end of the stream also ends the container's main process, and vice versa.
-    if (this.#explained) return;
-    this.#explained = this.#explain(hint, daemon);
-    void this.#explained.then((error) => {
-      this.#lost = error;
-      this.#ready?.runner.fail(error);
-      this.detach();
-      this.#onLost(error.message);
+      onLost: (cause) => lose(new DaemonSilent(dockerReason(cause), { cause })),
     });
   }
 
@@ -225,13 +219,13 @@ export class RunningContainer {
     });
   }
 
-  async #explain(hint: Error | undefined, daemon: "silent" | "answers"): Promise<Error> {
-    const code = daemon === "silent" ? undefined : await Promise.race([this.#ended, sleep(1000, undefined)]);
-    const reason = daemon === "silent" ? undefined : await this.#state(code);
-    const problem = reason ?? (hint ? dockerReason(hint) : "the connection to its supervisor broke");
-    return new BackendUnavailableError(`The container ${this.name} is lost: ${problem}`, {
+  async #explain(hint: Error): Promise<Error> {
+    const isSilent = hint instanceof DaemonSilent;
+    const code = isSilent ? undefined : await Promise.race([this.#ended, sleep(1000, undefined)]);
+    const reason = isSilent ? undefined : await this.#state(code);
+    return new BackendUnavailableError(`The container ${this.name} is lost: ${reason ?? dockerReason(hint)}`, {
       remedy: "Make sure that the daemon is running, and call again to use a new container.",
-      ...(hint ? { cause: hint } : {}),
+      cause: hint,
     });
   }
 
@@ -254,6 +248,12 @@ export class RunningContainer {
     throw new ExecutorStoppedError("The container is not started", { remedy: "Call start() first." });
   }
 }
+
+/** The daemon does not answer, so it cannot say what happened. */
+class DaemonSilent extends Error {}
+
+/** The daemon reported the container's end, or can no longer do so. */
+const endReported = new Error("the connection to its supervisor broke");
 
 const attachment = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true } as const;
 

@@ -8,17 +8,22 @@ import {
   RemoteFiles,
   type SessionDirectories,
 } from "@fenced/executor-kit";
-import { type BlockFile, type ListedFile, SupervisedFiles, type Supervisor } from "@fenced/executor-kit/supervisor";
+import {
+  type BlockFile,
+  type ListedFile,
+  type PlaceWorkspace,
+  SupervisedFiles,
+  type Supervisor,
+} from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "./container-options.ts";
-import type { ContainerWorkspace } from "./container-place.ts";
 
 /** Where a volume is. */
 interface VolumePlace {
   /** Path of Python in the container. */
   readonly python: string;
   readonly supervisor: Supervisor;
-  /** The supervisor of the container that has replaced this one if it was lost. */
-  readonly replaced: () => Promise<Supervisor>;
+  /** Keep the files of blocks that they do not name. */
+  readonly keepFiles: boolean;
 }
 
 /**
@@ -26,8 +31,11 @@ interface VolumePlace {
  * supervisor. If the user gave a directory, it is copied into the volume at the start, and its changes are copied back
  * after each block.
  */
-export class VolumeWorkspace implements ContainerWorkspace {
+export class VolumeWorkspace implements PlaceWorkspace {
+  readonly path: string = workspacePath;
+  readonly filesStay: boolean = false;
   readonly files: BackendFiles;
+  readonly #keepFiles: boolean;
   readonly #access: SupervisedFiles;
   readonly #directories: SessionDirectories;
   readonly #hostFiles: DirectoryFiles;
@@ -36,11 +44,11 @@ export class VolumeWorkspace implements ContainerWorkspace {
   #settling: Promise<string | undefined> = Promise.resolve(undefined);
   #waiting: Promise<string | undefined> | undefined;
 
-  constructor(directories: SessionDirectories, { python, supervisor, replaced }: VolumePlace) {
+  constructor(directories: SessionDirectories, { python, supervisor, keepFiles }: VolumePlace) {
     const settings = { python, workspace: workspacePath, filePrefix: directories.filePrefix };
     this.#access = new SupervisedFiles({ ...settings, supervisor: async () => supervisor });
-    const current = new SupervisedFiles({ ...settings, supervisor: replaced });
-    this.files = new RemoteFiles(current, (file) => directories.isOwn(file));
+    this.files = new RemoteFiles(this.#access, (file) => directories.isOwn(file));
+    this.#keepFiles = keepFiles;
     this.#directories = directories;
     this.#hostFiles = directories.files();
   }
@@ -63,17 +71,22 @@ export class VolumeWorkspace implements ContainerWorkspace {
     return { path: file, content: { size, [Symbol.asyncIterator]: read } };
   }
 
-  async writeBlock({ language, code, filename }: BlockRun, extension: string, keep: boolean): Promise<BlockFile> {
+  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<BlockFile> {
     const content = blockSource(language, code);
     if (filename === undefined) {
       const name = this.#directories.newName(extension);
-      return { path: `${workspacePath}/${name}`, sent: { name, content, keep } };
+      return { path: `${workspacePath}/${name}`, sent: { name, content, keep: this.#keepFiles } };
     }
     await this.files.write(filename, content);
     const onHost = path.join(this.#directories.workDirectory, filename);
     return { path: `${workspacePath}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
   }
 
+  hideFunctionsPackage(): void {
+    this.#directories.claimFunctionsPackage();
+  }
+
+  /** Copies what the block wrote to the user's directory. Bounded in time and size. */
   async settle(): Promise<string | undefined> {
     if (!this.#directories.given) return undefined;
     // A block that ends during a copy waits for the next copy, together with all others that end meanwhile.

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
 import { answered, dockerReason, OutputDemultiplexer, type Container, type Exec } from "@fenced/docker-daemon";
 import { feedProgram, isLiveInput, type OutputPiece, OutputStreams, type Sink } from "@fenced/executor-kit";
-import type { PlaceRunner, ProgramEnd, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
+import type { ProgramEnd, ProgramRunner, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
 import { workspacePath } from "../container/container-options.ts";
 
 const startProgram: string = readFileSync(new URL("./start-block.sh", import.meta.url), "utf8");
@@ -16,9 +16,7 @@ const countProgram: string = readFileSync(new URL("./count-oom-kills.sh", import
 type ExecutedProgram = Omit<SupervisedProgram, "file">;
 
 /** Runs the programs of one container. Without a supervisor, the optional members are absent. */
-export type BlockRunner = PlaceRunner &
-  Pick<Supervisor, "direct" | "fail"> &
-  Partial<Pick<Supervisor, "openNetwork" | "connect">>;
+export type BlockRunner = ProgramRunner & Pick<Supervisor, "direct">;
 
 /** A container without a supervisor. */
 export interface ExecContext {

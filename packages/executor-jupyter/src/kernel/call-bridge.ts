@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { untilAborted, within } from "@fenced/core/abort";
+import { within } from "@fenced/core/abort";
 import { encodeFrame, FrameReader, Tunnels } from "@fenced/executor-kit/supervisor";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { field, textField } from "../fields.ts";
@@ -57,8 +57,8 @@ export class CallBridge {
    * @returns the socket's address, as programs there use it.
    * @throws BackendUnavailableError if that is impossible there, or the kernel does not answer.
    */
-  async open(signal: AbortSignal): Promise<string> {
-    const address = await untilAborted(within(openingMs, this.#begin()), signal);
+  async open(): Promise<string> {
+    const address = await within(openingMs, this.#begin());
     if (address !== undefined) return address;
     this.#end("the kernel does not answer");
     throw new BackendUnavailableError(`The kernel has not answered for ${openingMs} ms (calls)`, {

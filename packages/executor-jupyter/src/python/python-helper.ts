@@ -46,8 +46,8 @@ export interface HelperSettings {
   readonly createWorkspace: boolean;
   /** Environment variables for all blocks. */
   readonly env: Readonly<Record<string, string>>;
-  /** Modules to make importable, name to source; `undefined` if there will be none. */
-  readonly modules: Readonly<Record<string, string>> | undefined;
+  /** True if functions will be set up, so that programs must find their modules. */
+  readonly hasFunctions: boolean;
 }
 
 /** What the helper reports at the start of the session. Paths are those of the kernel's host. */
@@ -96,7 +96,7 @@ export class PythonHelper {
       directory: settings.workspace ?? null,
       create: settings.createWorkspace,
       env: settings.env,
-      modules: settings.modules ?? null,
+      has_functions: settings.hasFunctions,
       leash: `${removalFunctions}\n${leashProgram}`,
     });
     const report = await helper.#answered(untilAborted(beginning, signal), "begin", installDeadlineMs);

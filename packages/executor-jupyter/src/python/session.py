@@ -4,7 +4,6 @@ Python 3.8 or later, standard library only. It does not touch the user's variabl
 """
 
 import errno
-import importlib
 import json
 import os
 import shutil
@@ -58,7 +57,7 @@ def ask(name, arguments):
     return Reply(call(name, json.loads(arguments)))
 
 
-def begin(mark, scratch, directory, create, env, modules, leash):
+def begin(mark, scratch, directory, create, env, has_functions, leash):
     processes.note_session()
     packages[:] = surroundings.create_user_packages()
     aside = answer_aside()
@@ -75,11 +74,8 @@ def begin(mark, scratch, directory, create, env, modules, leash):
     functions = os.path.join(home, "functions")
     os.makedirs(functions)
     sys.path.insert(0, functions)
-    if modules is not None:
+    if has_functions:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [functions, os.environ.get("PYTHONPATH")]))
-        for name, source in modules.items():
-            with open(os.path.join(functions, name + ".py"), "w", encoding="utf-8", newline="\n") as file:
-                file.write(source)
     warnings.filterwarnings("ignore", message="To exit: use")
     watch_cells()
     loops.allow_loops()
@@ -181,11 +177,6 @@ def offer(module, names):
     return True
 
 
-def load(module):
-    importlib.invalidate_caches()
-    importlib.import_module(module)
-
-
 def get_ipython():
     import IPython
 
@@ -221,6 +212,6 @@ file_actions = {
 }
 actions = {
     each.__name__: each
-    for each in (begin, end, processes.kill, processes.interrupt, blocks.push_env, blocks.pop_env, offer, load)
+    for each in (begin, end, processes.kill, processes.interrupt, blocks.push_env, blocks.pop_env, offer)
 }
 actions.update(file_actions)

@@ -1,15 +1,18 @@
 import { within } from "@fenced/core/abort";
 import { blockSource, type BlockOutcome, type BlockRun, type Sink, timeIsUp, writeAll } from "@fenced/executor-kit";
+import type { BlockDisplays } from "@fenced/executor-kit/displays";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
 import { expressionValue } from "../python/python-helper.ts";
 import { CellOutput } from "./cell-output.ts";
-import type { KernelSlot, SlotKernel } from "./kernel-slot.ts";
+import type { LiveKernel } from "./kernel-place.ts";
 
 /** What `runCell` needs in addition to the block. */
 export interface CellSettings {
-  readonly slot: KernelSlot;
-  readonly live: SlotKernel;
+  readonly live: LiveKernel;
+  readonly displays: BlockDisplays;
   readonly interruptGraceMs: number;
+  /** Gives the kernel up. @param answers - it may still answer. */
+  readonly discard: (answers: boolean) => Promise<void>;
 }
 
 /**
@@ -20,11 +23,11 @@ export interface CellSettings {
 export async function runCell(
   run: BlockRun,
   sink: Sink,
-  { slot, live, interruptGraceMs }: CellSettings,
+  { live, displays, interruptGraceMs, discard }: CellSettings,
 ): Promise<BlockOutcome> {
   const { signal } = sink;
   const request = startCell(run, live);
-  const output = new CellOutput(slot.displays.forBlock());
+  const output = new CellOutput(displays);
   const input = linesOf(run.stdin ?? "");
   const endOfInput = live.kernel.language === "python" ? pythonEndOfInput : "";
   try {
@@ -41,7 +44,7 @@ export async function runCell(
     }
     if (signal.aborted && !ended) {
       await writeAll(sink, output.end());
-      await endCell(request, slot, live, interruptGraceMs);
+      await endCell(request, { live, interruptGraceMs, discard });
       return { exitCode: 1, truncated: output.truncated || request.incomplete };
     }
     const reply = await request.finished;
@@ -56,7 +59,7 @@ export async function runCell(
   }
 }
 
-function startCell({ language, code, stdin, setup }: BlockRun, { kernel, helper }: SlotKernel): KernelRequest {
+function startCell({ language, code, stdin, setup }: BlockRun, { kernel, helper }: LiveKernel): KernelRequest {
   if (helper && language !== kernel.language) return helper.shell(language, blockSource(language, code), stdin);
   // A Python kernel that gets no input ends its program, as a closed input does; other kernels may not.
   const asks = kernel.language === "python" || stdin !== undefined;
@@ -73,19 +76,22 @@ function shellExit(reply: Readonly<Record<string, unknown>>): number {
  * Ends a running cell and everything that it started. Variables, and processes of earlier cells, survive unless the
  * code ignores the interrupt, in which case the kernel is discarded.
  */
-async function endCell(request: KernelRequest, slot: KernelSlot, live: SlotKernel, graceMs: number): Promise<void> {
+async function endCell(
+  request: KernelRequest,
+  { live, interruptGraceMs, discard }: Omit<CellSettings, "displays">,
+): Promise<void> {
   request.dropOutputs();
-  const how = await interrupt(request, live, graceMs);
+  const how = await interrupt(request, live, interruptGraceMs);
   if (how === "ended" && !live.kernel.end) {
     if (!live.helper || (await live.helper.demand("kill")) === true) return;
   }
-  await slot.discard(live, how !== "stuck");
+  await discard(how !== "stuck");
 }
 
 /** @returns `stuck` if the cell keeps running and the kernel does not even answer on its control channel. */
 async function interrupt(
   request: KernelRequest,
-  { kernel, helper }: SlotKernel,
+  { kernel, helper }: LiveKernel,
   graceMs: number,
 ): Promise<"ended" | "goes on" | "stuck"> {
   const ended = request.finished.then(

@@ -17,10 +17,6 @@ export interface SessionSettings extends Pick<JupyterExecutorOptions, "kernelId"
   readonly env: Readonly<Record<string, string>>;
   /** The executor's own part of `env`. */
   readonly ownEnv: Readonly<Record<string, string>>;
-  /** Called at once when variables are lost because the kernel died or had to be replaced. */
-  readonly onLost: (reason: string) => void;
-  /** Called when a replacement kernel has started, which has no host functions yet. */
-  readonly onReplaced: () => void;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
 }

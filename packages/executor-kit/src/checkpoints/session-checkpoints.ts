@@ -6,7 +6,7 @@ import {
   type RestoreReceipt,
 } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
-import type { BackendSession } from "../backend-session.ts";
+import type { Place } from "../place.ts";
 import { Issues } from "./issues.ts";
 import { KeptFiles, type KeptFile } from "./kept-files.ts";
 import { restoreFiles } from "./restore-checkpoint.ts";
@@ -24,36 +24,36 @@ export class SessionCheckpoints {
   }
 
   /**
-   * Restores what the executor starts with, if anything, in a session that has just been opened. A session after the
+   * Restores what the executor starts with, if anything, in a place that has just been opened. The place of a session after the
    * first one may have the files of earlier ones, which are newer: it gets a checkpoint only if it is empty.
    *
    * @throws CheckpointError if the checkpoint is missing or damaged; the workspace is then as it was.
    */
-  async restoreTo(session: BackendSession, signal: AbortSignal): Promise<void> {
+  async restoreTo({ files }: Pick<Place, "files">, signal: AbortSignal): Promise<void> {
     this.#kept.forgetStates();
     if (!this.#restore) return;
     const { store, id } = this.#restore;
-    if (this.restored && (await session.files.list()).length > 0) return;
+    if (this.restored && (await files.list()).length > 0) return;
     const saved = await untilAborted(store.open(id), signal);
     const issues = new Issues();
     issues.addAll(saved.incomplete);
     const kept = new Map<string, KeptFile>();
-    const { files, bytes } = await restoreFiles(saved, session.files, {
+    const counted = await restoreFiles(saved, files, {
       issues,
       signal,
       onFile: ({ path, parts }) => kept.set(path, { parts, state: undefined }),
     });
     this.#kept.remember(store, { id, files: kept });
-    this.restored = { id, files, bytes, variables: [], incomplete: issues.all };
+    this.restored = { id, ...counted, variables: [], incomplete: issues.all };
   }
 
-  /** Takes a checkpoint of an open session. */
+  /** Takes a checkpoint of an open place. */
   async take(
-    session: BackendSession,
+    place: Pick<Place, "files" | "facts">,
     { store, maxBytes, variables = false }: CheckpointOptions,
     signal: AbortSignal,
   ): Promise<CheckpointReceipt> {
-    const { files, facts } = session;
+    const { files, facts } = place;
     const { workspacePath } = facts;
     if (variables) throw noVariables();
     // The store may not answer.

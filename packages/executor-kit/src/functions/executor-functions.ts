@@ -9,8 +9,8 @@ import {
 } from "@fenced/core";
 import { checkOptions, hostFunctionOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import * as z from "zod";
-import type { BackendSession } from "../backend-session.ts";
 import { HostCalls, type HostChoice, type HostedBlock, nothingChosen, withMore } from "../host-calls/host-calls.ts";
+import type { Place } from "../place.ts";
 import type { BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { assertFunctionSet } from "./assert-function-set.ts";
@@ -35,8 +35,8 @@ const promptOptions: z.ZodType<FunctionPromptOptions> = optionsSchema({
   functions: z.array(hostFunctionOption).exactOptional(),
 } satisfies OptionSchemas<FunctionPromptOptions>);
 
-/** Where functions are set up. */
-export interface SetupPlace extends Omit<SetupConditions, "languages"> {
+/** How functions are set up. */
+export interface SetupSettings extends Omit<SetupConditions, "languages"> {
   readonly capabilities: ExecutorCapabilities;
   /** Identifies the executor; globally unique. */
   readonly owner: string;
@@ -106,22 +106,23 @@ export class ExecutorFunctions {
   run(
     host: HostChoice,
     block: HostedBlock,
-    start: (env?: Readonly<Record<string, string>>) => Promise<BlockOutcome>,
+    start: (env: Readonly<Record<string, string>>) => Promise<BlockOutcome>,
   ): Promise<BlockOutcome> {
-    return host.functions.size > 0 ? this.#host.run(host, block, start) : start();
+    return this.#host.run(host, block, start);
   }
 
   /**
-   * Creates the modules that blocks import.
+   * Creates the modules that blocks import in a place.
    *
    * @throws FunctionSetupError with the reason if that fails.
    */
-  async setUp(host: HostChoice, { place, capabilities, owner, signal }: SetupPlace): Promise<void> {
+  async setUp(host: HostChoice, where: Place, settings: SetupSettings): Promise<void> {
     if (!this.any(host)) return;
+    const { capabilities, owner, signal, place } = settings;
     const { telemetry, moduleName } = this.#settings;
     await telemetry.watchLifeCycle("set_up_functions", async () => {
-      if (host.functions.size > 0) await this.#connect(place.session);
-      const places = { ...(await place.session.functionPlaces?.()), owner };
+      if (host.functions.size > 0) await this.#connect(where);
+      const places = { ...(await where.functionPlaces?.()), owner };
       const choice = {
         functions: this.travelling,
         hostFunctions: [...host.functions.values()],
@@ -145,8 +146,8 @@ export class ExecutorFunctions {
     return this.#own.length + more.length === 0 ? nothingChosen : this.#host.choose(more);
   }
 
-  async #connect(session: BackendSession): Promise<void> {
-    const open = session.openHostCalls?.bind(session);
+  async #connect(place: Place): Promise<void> {
+    const open = place.openHostCalls?.bind(place);
     if (!open) throw this.#noHostFunctions();
     await this.#host.open(open);
   }

@@ -8,7 +8,7 @@ import {
 import { followSignals } from "@fenced/core/abort";
 import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
 import * as z from "zod";
-import type { BackendSession } from "../backend-session.ts";
+import type { Place } from "../place.ts";
 import type { BlockOutcome, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { SessionLife } from "../session-life.ts";
@@ -38,21 +38,21 @@ const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<ProcessOptions>);
 
-/** Runs a program in an open session. */
-export type RunProgram<Session> = (session: Session, program: ProgramRun, sink: Sink) => Promise<BlockOutcome>;
+/** Runs a program in a place. */
+export type RunProgram<P> = (place: P, program: ProgramRun, sink: Sink) => Promise<BlockOutcome>;
 
-/** Programs that run alongside an executor's blocks, in the session that is open when they are started. */
-export class SessionProcesses<Session extends BackendSession> implements ExecutorProcesses {
-  readonly #life: SessionLife<Session>;
-  readonly #run: RunProgram<Session>;
+/** Programs that run alongside an executor's blocks, in the place that is open when they are started. */
+export class SessionProcesses<P extends Place> implements ExecutorProcesses {
+  readonly #life: SessionLife<P>;
+  readonly #run: RunProgram<P>;
 
-  constructor(life: SessionLife<Session>, run: RunProgram<Session>) {
+  constructor(life: SessionLife<P>, run: RunProgram<P>) {
     this.#life = life;
     this.#run = run;
   }
 
   get ports(): ReadonlyMap<number, number> {
-    return this.#life.session?.facts.ports ?? noPorts;
+    return this.#life.place?.facts.ports ?? noPorts;
   }
 
   start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
@@ -65,10 +65,10 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
     const { signal } = rejecting;
     const unfollow = followSignals(rejecting, [epoch.signal, checked.signal]);
     try {
-      const session = await epoch.repairedSession(signal);
+      const place = epoch.usablePlace ?? (await epoch.place(signal));
       const { env = {}, stdin: input } = checked;
       const run = (sink: Sink, read?: ProgramRun["stdin"]) =>
-        this.#run(session, { argv: argvOf(checked), env, ...(read === undefined ? {} : { stdin: read }) }, sink);
+        this.#run(place, { argv: argvOf(checked), env, ...(read === undefined ? {} : { stdin: read }) }, sink);
       const given = typeof input === "boolean" ? undefined : input;
       const process =
         input === true
@@ -84,9 +84,9 @@ export class SessionProcesses<Session extends BackendSession> implements Executo
   }
 }
 
-/** @throws InvalidInputError if the session cannot run programs. */
-export async function runProgram(session: BackendSession, program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
-  if (session.runProgram) return session.runProgram(program, sink);
+/** @throws InvalidInputError if the place cannot run programs. */
+export async function runProgram(place: Place, program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+  if (place.runProgram) return place.runProgram(program, sink);
   throw new InvalidInputError("Programs cannot be started alongside blocks here", {
     remedy: "Run them as blocks, or use an executor whose `capabilities.processes` is true.",
   });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidInputError } from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
-import type { BackendSession } from "../backend-session.ts";
+import type { Place } from "../place.ts";
 import { timeIsUp, type BlockOutcome } from "./block-run.ts";
 import type { Sink } from "./sink.ts";
 
@@ -18,16 +18,15 @@ const workspaceFullExitCode = 153;
  * Runs a block, and ends it if the workspace grows beyond its limit. If the workspace already exceeds the limit, the
  * block may run as long as it adds nothing, since it may be about to remove files.
  *
- * @param maxBytes - the limit; `undefined` if there is none.
+ * @param maxBytes - the limit.
  */
 export async function guardWorkspace(
-  session: Pick<BackendSession, "files" | "diskUsage">,
-  maxBytes: number | undefined,
+  place: Pick<Place, "files" | "diskUsage">,
+  maxBytes: number,
   sink: Sink,
   run: (sink: Sink) => Promise<BlockOutcome>,
 ): Promise<BlockOutcome> {
-  if (maxBytes === undefined) return run(sink);
-  const usage = async (atMost: number): Promise<number> => diskUsage(session, atMost);
+  const usage = async (atMost: number): Promise<number> => diskUsage(place, atMost);
   const ending = new AbortController();
   const unfollow = followSignals(ending, [sink.signal]);
   const watching = new AbortController();
@@ -75,9 +74,9 @@ async function watchUsage(
 }
 
 /** Returns zero if the workspace cannot be measured now, because code is changing it or the backend is gone. */
-async function diskUsage(session: Pick<BackendSession, "files" | "diskUsage">, atMost: number): Promise<number> {
+async function diskUsage(place: Pick<Place, "files" | "diskUsage">, atMost: number): Promise<number> {
   try {
-    return (await (session.diskUsage?.(atMost) ?? session.files.diskUsage?.(atMost))) ?? 0;
+    return (await (place.diskUsage?.(atMost) ?? place.files.diskUsage?.(atMost))) ?? 0;
   } catch {
     return 0;
   }

@@ -1,4 +1,5 @@
 import {
+  BackendUnavailableError,
   type CodeBlock,
   type ExecuteOptions,
   FencedError,
@@ -6,9 +7,9 @@ import {
   InvalidInputError,
   WorkspacePathError,
 } from "@fenced/core";
-import type { BackendSession } from "../backend-session.ts";
 import type { ExecutorFunctions } from "../functions/executor-functions.ts";
 import { type HostChoice, nothingChosen } from "../host-calls/host-calls.ts";
+import { type Place, PlaceGone } from "../place.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
 import { BlockOutput, type FinishedBlock, type OutputConditions } from "./block-output.ts";
 import type { BlockOutcome, BlockRun } from "./block-run.ts";
@@ -16,11 +17,20 @@ import { guardWorkspace } from "./guard-workspace.ts";
 import { filenameNotInWorkspace, prepareBlock } from "./prepare-block.ts";
 import type { RunEnd } from "./run-end.ts";
 
+/** How many places a block may lose before it begins. */
+export const mostPlaces = 5;
+
 /** Where an executor's blocks run, and what it gives all of them. */
 export interface BlockPlace {
-  readonly session: BackendSession;
-  /** Canonical names of the languages that can run. */
-  readonly languages: readonly string[];
+  /** Returns the place for the next block, in which the call's functions are set up. */
+  readonly find: (signal: AbortSignal) => Place | Promise<Place>;
+  /**
+   * Called if a place was gone before a block began, which then runs in the next one. Default: the block throws
+   * `PlaceGone`.
+   */
+  readonly giveUp?: (place: Place, reason: string) => void;
+  /** Canonical names of the languages that the executor offers. */
+  readonly offered: readonly string[];
   /** The executor's environment variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly functions: ExecutorFunctions;
@@ -75,11 +85,34 @@ export async function runBlock(
 
 async function start(
   block: CodeBlock,
-  { session, languages, functions, ...place }: BlockPlace,
+  given: BlockPlace,
   conditions: BlockConditions,
   output: BlockOutput,
 ): Promise<BlockOutcome> {
-  const { workspacePath, missing } = session.facts;
+  for (let attempt = 1; ; attempt += 1) {
+    const place = await given.find(output.signal);
+    try {
+      const outcome = await runIn(place, block, { given, conditions, output });
+      // Blocks that run at the same time all lose the same state.
+      return attempt === 1 ? outcome : { ...outcome, stateLost: true };
+    } catch (error) {
+      if (!(error instanceof PlaceGone) || !given.giveUp) throw error;
+      given.giveUp(place, error.message);
+      if (attempt === mostPlaces) throw keepsEnding(error);
+    }
+  }
+}
+
+/** A block, and what it runs with. */
+interface BlockParts {
+  readonly given: BlockPlace;
+  readonly conditions: BlockConditions;
+  readonly output: BlockOutput;
+}
+
+async function runIn(place: Place, block: CodeBlock, { given, conditions, output }: BlockParts): Promise<BlockOutcome> {
+  const { workspacePath, missing, capabilities } = place.facts;
+  const languages = capabilities?.languages ?? given.offered;
   const prepared = prepareBlock(block, { languages, missing, workspacePath });
   if ("problem" in prepared) {
     void output.write({ type: "stderr", data: `${prepared.problem}\n` });
@@ -87,16 +120,27 @@ async function start(
   }
   const { index, timeoutMs, stdin, setup, host = nothingChosen } = conditions;
   const hostCalls = host.variant === undefined ? {} : { variant: host.variant };
-  return functions.run(host, { index, sink: output }, (env) => {
+  const runWith = (env?: Readonly<Record<string, string>>): Promise<BlockOutcome> => {
     const run: BlockRun = {
       ...prepared,
-      env: { ...place.env, ...conditions.env, ...env },
+      env: { ...given.env, ...conditions.env, ...env },
       timeoutMs,
       ...(stdin !== undefined && { stdin }),
       ...(setup && { setup }),
       ...(host.functions.size > 0 && { hostCalls }),
     };
-    return guardWorkspace(session, place.maxWorkspaceBytes, output, (sink) => session.run(run, sink));
+    const { maxWorkspaceBytes } = given;
+    if (maxWorkspaceBytes === undefined) return place.run(run, output);
+    return guardWorkspace(place, maxWorkspaceBytes, output, (sink) => place.run(run, sink));
+  };
+  if (host.functions.size === 0) return runWith();
+  return given.functions.run(host, { index, sink: output }, runWith);
+}
+
+function keepsEnding(cause: PlaceGone): BackendUnavailableError {
+  return new BackendUnavailableError(`The block did not begin, in ${mostPlaces} places: ${cause.message}`, {
+    remedy: "Find out what ends them: the backend's logs, a limit on memory, or its configuration.",
+    cause,
   });
 }
 

@@ -27,18 +27,16 @@ export {
 } from "./files/supervised-files.ts";
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 export { requestedSettings, type RequestedSettings, type SupervisedOptions } from "./requested-settings.ts";
-export type { BlockFile, PlaceRunner, SupervisedPlace } from "./supervised-place.ts";
-export {
-  type InterpretBlock,
-  sessionMark,
-  type SupervisedFunctionPlaces,
-  SupervisedSession,
-  type SupervisedSettings,
-} from "./supervised-session.ts";
+export type { BlockFile, Connection, Connector, PlaceWorkspace, ProgramRunner } from "./connector.ts";
+export { Loss } from "./loss.ts";
+export { SupervisedBackend, type SupervisedSettings } from "./supervised-backend.ts";
+export { sessionMark, SupervisedPlace } from "./supervised-place.ts";
 export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels/tunnels.ts";
 export { warmOption, type WarmOptions } from "./warm/interpreter-options.ts";
 export { checkStateful, type StatefulExecutorOptions, statefulOptions } from "../forkable-code-executor.ts";
 export { encodeFrame, frameType, hostMagic, type FrameConsumer, FrameReader, wireModule } from "./wire/wire.ts";
-export { StatefulSession, type StatefulOptions } from "./interpreters/stateful-session.ts";
-export { type StatefulPlace, StatefulPython } from "./interpreters/stateful-python.ts";
+export { InterpreterPlace } from "./interpreters/interpreter-place.ts";
+export { StatefulBackend, type StatefulOptions } from "./interpreters/stateful-backend.ts";
+export { HostWorkspace } from "./workspace/host-workspace.ts";
+export { SentWorkspace, type SentWorkspaceSettings } from "./workspace/sent-workspace.ts";

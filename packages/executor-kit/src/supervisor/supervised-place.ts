@@ -1,49 +1,268 @@
-import type { PlaceLanguages } from "../languages/command-languages.ts";
-import type { BlockRun } from "../run/block-run.ts";
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import {
+  BackendUnavailableError,
+  ExecutorStoppedError,
+  FunctionSetupError,
+  InvalidInputError,
+  type NetworkDecision,
+} from "@fenced/core";
+import type { FunctionPlaces } from "../functions/function-setup.ts";
+import { functionVariables } from "../functions/function-variables.ts";
+import {
+  blockEnvironment,
+  blockSource,
+  commandLineCapabilities,
+  commandWithoutFile,
+  hostFunctionLanguages,
+  runsFromAnywhere,
+} from "../languages/command-languages.ts";
+import { type Place, type PlaceEnd, type PlaceFacts, PlaceGone } from "../place.ts";
+import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
-import type { ProgramFile } from "./blocks/supervised-program.ts";
-import type { Supervisor } from "./supervisor.ts";
+import { isDiskFull } from "../workspace/workspace-errors.ts";
+import type { ProgramEnd } from "./blocks/supervised-program.ts";
+import type { BlockFile, Connection, ProgramRunner } from "./connector.ts";
+import type { InterpreterProgram } from "./interpreters/interpreters.ts";
+import type { SupervisedSettings } from "./supervised-backend.ts";
+import { interpreterToStart, warmPrograms } from "./warm/interpreter-options.ts";
 
-/** Runs the programs of a place: its supervisor, or something that does part of a supervisor's work. */
-export type PlaceRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
-  Partial<Pick<Supervisor, "openCalls" | "keepWarm" | "openInterpreter" | "forkInterpreter" | "ping" | "measure">>;
+/** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
+const stoppingMs = 1000;
 
-/** A block's file. */
-export interface BlockFile {
-  /** Absolute path, as programs see it. */
-  readonly path: string;
-  /** Absolute path on this host. Default: the file is not on this host. */
-  readonly onHost?: string;
-  /** The file to send to the supervisor with the program if it is not there yet. */
-  readonly sent?: ProgramFile;
-  /** Remove it when the program has ended. Default: false. */
-  readonly temporary?: boolean;
-}
+/** The exit code of a program that SIGBUS ended. */
+const busError = 135;
+const busErrorSentence =
+  "\nThe block ended by SIGBUS. That happens to programs that use more shared memory than there is (df -h /dev/shm): use less of it, or raise the memory limit.\n";
 
-/** Where the programs of a session run: one container, one pod, one sandbox. */
-export interface SupervisedPlace {
-  /** Why programs can no longer run in it; `undefined` while they can. */
-  readonly lost: Error | undefined;
-  readonly runner: PlaceRunner;
-  readonly languages: PlaceLanguages;
-  /** The files that programs see. */
-  readonly files: BackendFiles;
+/** The variable that marks all programs of an executor; its value is the executor's id. */
+export const sessionMark = "FENCED_SESSION";
 
-  /** Completes a program's variables, given those of the caller. Default: returns them unchanged. */
-  variables?(given: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
+/** Where a place stores its function modules. */
+export type SupervisedFunctionPlaces = Omit<FunctionPlaces, "owner"> &
+  Required<Pick<FunctionPlaces, "python" | "commands">>;
 
-  /** @throws WorkspacePathError, FileNotFoundError or InvalidInputError if the file that the block names cannot be created. */
-  writeBlock(block: BlockRun, extension: string): BlockFile | Promise<BlockFile>;
+/** Runs a block in an interpreter that lives on instead of in a new process. */
+export type InterpretBlock = (env: Readonly<Record<string, string>>) => Promise<ProgramEnd>;
+
+/** A place whose programs are run by a supervisor. */
+export class SupervisedPlace implements Place {
+  readonly facts: PlaceFacts;
+  readonly lost: Promise<Error>;
+  readonly #connection: Connection;
+  readonly #settings: SupervisedSettings;
+  /** Variables that tell programs where the proxy is, if there is one. */
+  readonly #networkVariables: Readonly<Record<string, string>>;
+  #stopping: NodeJS.Timeout | undefined;
+
+  constructor(
+    connection: Connection,
+    settings: SupervisedSettings,
+    networkVariables: Readonly<Record<string, string>>,
+  ) {
+    this.#connection = connection;
+    this.#settings = settings;
+    this.#networkVariables = networkVariables;
+    this.lost = connection.lost;
+    const { languages, runner, workspace, ports } = connection;
+    const names = [...languages.found.keys()];
+    this.facts = {
+      capabilities: {
+        ...commandLineCapabilities(names),
+        hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
+        ...(languages.packages && { packages: languages.packages }),
+        ...connection.capabilities,
+      },
+      missing: languages.missing,
+      workspacePath: workspace.path,
+      filesStay: workspace.filesStay,
+      ...(ports && { ports }),
+    };
+    this.#keepWarm();
+  }
+
+  get files(): BackendFiles {
+    return this.#connection.workspace.files;
+  }
+
+  async diskUsage(atMost: number): Promise<number> {
+    const { runner } = this.#connection;
+    return (await (runner.measure?.(atMost) ?? this.files.diskUsage?.(atMost))) ?? 0;
+  }
+
+  functionPlaces(): SupervisedFunctionPlaces {
+    const { directory, workspace } = this.#connection;
+    return {
+      python: `${directory}/functions`,
+      commands: `${directory}/bin`,
+      ...(this.#settings.installsApart && { pythonPackages: `${directory}/packages` }),
+      javascript: workspace.path,
+    };
+  }
+
+  async openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
+    const { runner, workspace } = this.#connection;
+    if (!runner.openCalls) {
+      throw new FunctionSetupError("Host functions need Python where the code runs, and there is none", {
+        remedy: "Use an image that has Python 3.8 or later, or leave the host functions out.",
+      });
+    }
+    workspace.hideFunctionsPackage?.();
+    return runner.openCalls(accept);
+  }
+
+  /** @param interpret - runs the block, with its variables, instead of a new process. */
+  async run(block: BlockRun, sink: Sink, interpret?: InterpretBlock): Promise<BlockOutcome> {
+    const { languages, runner } = this.#connection;
+    const language = languages.found.get(block.language);
+    if (!language) {
+      throw new InvalidInputError(`No command is configured for ${block.language}`, {
+        remedy: "Restart the executor.",
+      });
+    }
+    const { stdin, filename } = block;
+    const env = this.#variables(block);
+    const given = { env, ...(stdin !== undefined && { stdin }) };
+    const needsFile = interpret === undefined || filename !== undefined;
+    const withoutFile = (error: unknown): Promise<ProgramEnd> => {
+      const { language: name, code } = block;
+      const canMakeRoom = needsFile && filename === undefined && isDiskFull(error);
+      const inline = canMakeRoom ? commandWithoutFile(name, language.command, code) : undefined;
+      if (!inline) throw error;
+      return runner.run({ ...given, argv: this.#wrap(inline) }, sink);
+    };
+    let file: BlockFile | undefined;
+    try {
+      file = needsFile ? await this.#writeBlock(block, language.extension) : undefined;
+    } catch (error) {
+      return this.#follow(sink, withoutFile(error));
+    }
+    if (interpret) return this.#follow(sink, interpret(env), file);
+    const argv = this.#wrap([...language.command, file?.path ?? ""]);
+    const running = runner.run({ ...given, argv, ...(file?.sent && { file: file.sent }) }, sink);
+    return this.#follow(sink, file?.sent ? running.catch(withoutFile) : running, file);
+  }
+
+  async runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+    const { runner } = this.#connection;
+    return this.#follow(sink, runner.run({ ...program, env: this.#variables(program) }, sink));
+  }
 
   /**
-   * Called when a program has ended or the place was lost: removes the program's file if it is temporary. Returns a
-   * sentence about what went wrong, if anything. Never rejects, since that would lose the program's result.
+   * What starts interpreters that live on from block to block, and the one to start for a stateful session.
+   *
+   * @throws BackendUnavailableError if the place cannot run Python.
    */
-  settle(file: BlockFile | undefined): Promise<string | undefined>;
+  interpreters(): { readonly supervisor: InterpreterRunner; readonly program: InterpreterProgram } {
+    const { languages, runner } = this.#connection;
+    const { env, warm } = this.#settings;
+    const { commands } = this.functionPlaces();
+    const program = interpreterToStart(languages, { env: this.#variables({ env }), commands, warm });
+    if (!canInterpret(runner)) {
+      throw new BackendUnavailableError("A stateful session needs a Python that can also run the supervisor", {
+        remedy: "Use an image that has Python 3.8 or later, or leave `stateful` out.",
+      });
+    }
+    return { supervisor: runner, program: { ...program, command: this.#wrap(program.command) } };
+  }
 
-  /** Calls `action` once, as soon as programs can no longer run in it. */
-  whenLost(action: (reason: string) => void): void;
+  async reset(): Promise<void> {
+    try {
+      await this.#connection.runner.reset();
+    } catch (cause) {
+      // A new place has no processes either.
+      throw new PlaceGone("Its processes could not be ended", { cause });
+    }
+  }
 
-  /** Ends everything in it. Does nothing if it has already ended. */
-  end(): Promise<void>;
+  /** Waits only briefly for programs, which `end` ends. */
+  stopping(): void {
+    if (this.#connection.outlivesSession === true) return;
+    this.#stopping ??= setTimeout(() => this.#connection.runner.fail(stopped()), stoppingMs);
+  }
+
+  async end(end: PlaceEnd): Promise<void> {
+    clearTimeout(this.#stopping);
+    try {
+      await this.#connection.end(end);
+    } finally {
+      // A fork of a stateful session may still use it.
+      this.#connection.runner.fail(stopped());
+    }
+  }
+
+  #writeBlock(block: BlockRun, extension: string): BlockFile | Promise<BlockFile> {
+    const { language, code, filename } = block;
+    const { runner, workspace, directory } = this.#connection;
+    const isElsewhere = filename === undefined && !this.#settings.keepFiles && runsFromAnywhere(language);
+    // Only a supervisor creates files there.
+    if (!isElsewhere || !runner.openCalls) return workspace.writeBlock(block, extension);
+    const file = `${directory}/block-${randomUUID()}.${extension}`;
+    return { path: file, sent: { name: file, content: blockSource(language, code) } };
+  }
+
+  /** Waits for a program's end and cleans up after it, however it ends. */
+  async #follow(sink: Sink, running: Promise<ProgramEnd>, file?: BlockFile): Promise<BlockOutcome> {
+    const refusals = this.#settings.network?.collect();
+    let network: readonly NetworkDecision[] | undefined;
+    let end: ProgramEnd;
+    let settledAt: number;
+    let problem: string | undefined;
+    try {
+      end = await running;
+    } finally {
+      // Cleaning up does not count towards the program's time.
+      settledAt = performance.now();
+      network = refusals?.();
+      problem = await this.#connection.workspace.settle(file);
+    }
+    const { exitCode, outOfMemory, stateLost, truncated } = end;
+    if (outOfMemory) void sink.write({ type: "stderr", data: this.#settings.memorySentence });
+    if (exitCode === busError) void sink.write({ type: "stderr", data: busErrorSentence });
+    if (problem !== undefined) void sink.write({ type: "stderr", data: problem });
+    const codeFile = file?.onHost;
+    return {
+      exitCode,
+      endedAt: end.endedAt ?? settledAt,
+      ...(stateLost === true && { stateLost }),
+      ...(truncated === true && { truncated }),
+      ...(network && { network }),
+      ...(codeFile !== undefined && { codeFile }),
+    };
+  }
+
+  #keepWarm(): void {
+    const { wrap, warm = false, stateful } = this.#settings;
+    const { runner, languages } = this.#connection;
+    // Hostile code in an interpreter that lives on could attack waiting ones, so a stateful session has none.
+    if (wrap || warm === false || stateful) return;
+    runner.keepWarm?.(warmPrograms(languages, warm, this.#variables(this.#settings)));
+  }
+
+  #wrap(command: readonly string[]): readonly string[] {
+    return this.#settings.wrap?.(command) ?? command;
+  }
+
+  #variables({ env, hostCalls }: Pick<BlockRun, "env" | "hostCalls">): Record<string, string> {
+    const given = { ...this.#networkVariables, ...env };
+    const variables = { ...blockEnvironment, ...(this.#connection.variables?.(given) ?? given) };
+    const hasFunctions = this.#settings.functions.length > 0 || hostCalls !== undefined;
+    return {
+      ...variables,
+      ...(hasFunctions ? functionVariables(this.functionPlaces(), hostCalls, variables, ":") : {}),
+      [sessionMark]: this.#settings.id,
+    };
+  }
+}
+
+function stopped(): ExecutorStoppedError {
+  return new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." });
+}
+
+/** What opens and forks interpreters. */
+export type InterpreterRunner = Required<Pick<ProgramRunner, "openInterpreter" | "forkInterpreter" | "ping">>;
+
+function canInterpret(runner: ProgramRunner): runner is ProgramRunner & InterpreterRunner {
+  return Boolean(runner.openInterpreter && runner.forkInterpreter && runner.ping);
 }

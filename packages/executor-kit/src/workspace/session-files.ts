@@ -1,7 +1,7 @@
 import type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
-import type { BackendSession } from "../backend-session.ts";
+import type { Place } from "../place.ts";
 import type { SessionLife } from "../session-life.ts";
 import { absolutePath } from "./absolute-paths.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
@@ -20,10 +20,10 @@ const argumentsOf = {
  * The files of the session that is open when they are used; opens a session if there has never been one. Invalid
  * arguments throw `InvalidInputError`.
  */
-export class SessionFiles<Session extends BackendSession> implements WorkspaceFiles {
-  readonly #life: SessionLife<Session>;
+export class SessionFiles<P extends Place> implements WorkspaceFiles {
+  readonly #life: SessionLife<P>;
 
-  constructor(life: SessionLife<Session>) {
+  constructor(life: SessionLife<P>) {
     this.#life = life;
   }
 
@@ -83,8 +83,8 @@ export class SessionFiles<Session extends BackendSession> implements WorkspaceFi
   }
 
   /** @param action - `inside` makes an absolute path in the workspace relative to it. */
-  #use<T>(action: (files: BackendSession["files"], inside: (path: string) => string) => Promise<T>): Promise<T> {
-    return this.#life.withSession(({ files, facts }) =>
+  #use<T>(action: (files: Place["files"], inside: (path: string) => string) => Promise<T>): Promise<T> {
+    return this.#life.withFiles(({ files, facts }) =>
       action(files, (path) => relativeToWorkspace(path, facts.workspacePath)),
     );
   }

@@ -4,7 +4,8 @@ import type { CodeBlock, ComponentModel, ExecutorCapabilities } from "@fenced/co
 import {
   BaseCodeExecutor,
   DirectoryFiles,
-  type BackendSession,
+  type Backend,
+  type Place,
   type BaseExecutorOptions,
   type BlockOutcome,
   type BlockRun,
@@ -58,18 +59,17 @@ export class ScriptedExecutor extends BaseCodeExecutor {
     return { provider: "test:ScriptedExecutor", componentType: "code_executor", version: 1, config: {} };
   }
 
-  protected async openSession(signal: AbortSignal): Promise<BackendSession> {
-    this.calls.push("open");
+  protected openBackend(): Backend {
     const close = async (): Promise<void> => {
       this.calls.push("close");
       await this.#script.close?.();
     };
-    try {
-      await this.#script.open?.(signal);
-    } catch (error) {
-      await close();
-      throw error;
-    }
+    return { open: ({ signal }) => this.#openPlace(signal), close };
+  }
+
+  async #openPlace(signal: AbortSignal): Promise<Place> {
+    this.calls.push("open");
+    await this.#script.open?.(signal);
     return {
       facts: {},
       files: new DirectoryFiles("."),
@@ -80,7 +80,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
         await sleep(1);
         if (this.#script.resetFails === true) throw new Error("cannot reset");
       },
-      close,
+      end: () => Promise.resolve(),
     };
   }
 

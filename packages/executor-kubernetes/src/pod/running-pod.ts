@@ -1,6 +1,6 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { Heartbeat } from "@fenced/executor-kit";
-import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { connectSupervisor, Loss, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
 import type { WebSocket } from "ws";
 import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
 import { closePodNetwork } from "../network/pod-network.ts";
@@ -23,11 +23,8 @@ export class RunningPod {
   readonly #remove: PodSource["remove"];
   readonly #streams: ExecStreams;
   readonly #heartbeat: Heartbeat;
-  #onLost: (reason: string) => void = () => {};
+  readonly #loss: Loss;
   #hasPolicy = false;
-  #lost: Error | undefined;
-  #closing = false;
-  #explaining = false;
 
   private constructor(
     client: PodClient,
@@ -47,8 +44,15 @@ export class RunningPod {
       ping: () => supervisor.ping().catch(() => {}),
       tickMs: 5000,
       patience: 4,
-      onLost: (error) => this.#lose(error instanceof Error ? error.message : String(error)),
+      onLost: (error) => void this.#loss.report(error),
     });
+    this.#loss = new Loss(
+      (hint) => this.#explain(hint),
+      (error) => {
+        supervisor.fail(error);
+        this.#letGo();
+      },
+    );
   }
 
   /**
@@ -73,14 +77,14 @@ export class RunningPod {
     let early: Error | undefined;
     const onLost = (error: Error): void => {
       early = error;
-      if (opened) opened.#lose(error.message);
+      if (opened) void opened.#loss.report(error);
     };
     try {
       streams.stdin.write(pod.program);
       const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost });
       if (!supervisor) throw new Error("something other than the supervisor answered");
       opened = new RunningPod(client, pod, streams, { inventory, supervisor });
-      if (early) opened.#lose(early.message);
+      if (early) void opened.#loss.report(early);
       return opened;
     } catch (cause) {
       streams.stdin.destroy();
@@ -98,15 +102,9 @@ export class RunningPod {
     return this.metadata.name;
   }
 
-  /** Why blocks can no longer run in it; `undefined` while they can. */
-  get lost(): Error | undefined {
-    return this.#lost;
-  }
-
-  /** Calls `action` once, as soon as it is known why blocks can no longer run in it. */
-  whenLost(action: (reason: string) => void): void {
-    if (this.#lost) action(this.#lost.message);
-    else this.#onLost = action;
+  /** Resolves once blocks can no longer run in it, unless it was ended on purpose: to an error that says why. */
+  get lost(): Promise<Error> {
+    return this.#loss.lost;
   }
 
   /**
@@ -127,7 +125,8 @@ export class RunningPod {
 
   /** Ends the pod. Does nothing if it is gone. */
   async end(): Promise<void> {
-    this.#detach();
+    this.#loss.cancel();
+    this.#letGo();
     try {
       await this.#remove({ signal: AbortSignal.timeout(endMs), gently: this.#hasPolicy });
     } catch (cause) {
@@ -141,24 +140,14 @@ export class RunningPod {
     }
   }
 
-  /** Fails the running blocks, once it is known why the pod is lost. */
-  #lose(hint: string): void {
-    if (this.#closing || this.#explaining) return;
-    this.#explaining = true;
-    void explain(this.#client, this.name).then((why) => {
-      if (this.#closing) return;
-      const error = new BackendUnavailableError(`The pod ${this.name} is lost: ${why ?? hint}`, {
-        remedy: "Call again to use a new pod. If it happens again: kubectl get events",
-      });
-      this.#lost = error;
-      this.supervisor.fail(error);
-      this.#detach();
-      this.#onLost(error.message);
+  async #explain(hint: Error): Promise<Error> {
+    const why = (await explain(this.#client, this.name)) ?? hint.message;
+    return new BackendUnavailableError(`The pod ${this.name} is lost: ${why}`, {
+      remedy: "Call again to use a new pod. If it happens again: kubectl get events",
     });
   }
 
-  #detach(): void {
-    this.#closing = true;
+  #letGo(): void {
     this.#heartbeat.stop();
     this.#streams.stdin.destroy();
   }

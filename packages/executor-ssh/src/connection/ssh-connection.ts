@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
 import { Heartbeat, killProcesses, Leash, pathOfLatin1 } from "@fenced/executor-kit";
-import { connectSupervisor, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { connectSupervisor, Loss, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
 import { remoteProgram, type RemoteSession } from "../remote/remote-program.ts";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
 import { cannotRun, connectionError, noSsh } from "./ssh-error.ts";
@@ -48,8 +48,7 @@ export class SshConnection {
   readonly #host: string;
   readonly #parts: LocalParts;
   readonly #heartbeat: Heartbeat;
-  readonly #loss: Promise<Error>;
-  #lost: Error | undefined;
+  readonly #loss: Loss;
   #ended: Promise<void> | undefined;
 
   private constructor(host: string, parts: LocalParts, opened: OpenedSupervisor) {
@@ -67,7 +66,11 @@ export class SshConnection {
       patience: (silenceSeconds * 1000) / beatMs,
       onLost: opened.lose,
     });
-    this.#loss = opened.lost.then((error) => this.#lose(error));
+    this.#loss = new Loss(
+      (cause) => this.#explain(cause),
+      (error) => opened.supervisor.fail(error),
+    );
+    void opened.lost.then((error) => this.#loss.report(error));
   }
 
   /**
@@ -93,21 +96,15 @@ export class SshConnection {
     }
   }
 
-  /** Why nothing can run there any longer; `undefined` while it can. */
-  get lost(): Error | undefined {
-    return this.#lost;
-  }
-
-  /** Calls `action` once, as soon as everything there has been lost, unless the connection is closed. */
-  whenLost(action: (reason: string) => void): void {
-    void this.#loss.then(({ message }) => action(message));
+  /** Resolves once everything there has ended, unless the connection was closed: to an error that says why. */
+  get lost(): Promise<Error> {
+    return this.#loss.lost;
   }
 
   /** Ends and deletes everything on the remote host, and the connection. */
   async close(): Promise<void> {
-    this.#lost ??= new Error("The connection was closed");
+    this.#loss.cancel();
     await this.#end();
-    this.supervisor.fail(this.#lost);
   }
 
   #end(): Promise<void> {
@@ -116,20 +113,16 @@ export class SshConnection {
     return this.#ended;
   }
 
-  /** Fails the running blocks once everything that they started has ended. Never resolves if this side ended it. */
-  async #lose(cause: Error): Promise<Error> {
-    if (this.#lost) return new Promise(() => {});
+  /** Ends everything that blocks have started. */
+  async #explain(cause: Error): Promise<Error> {
     const { child, said } = this.#parts.ssh;
     const hasEnded = child.stdout.readableEnded;
-    const lost = supervisorLost(this.#host, hasEnded ? `it ended. ${said()}` : cause.message);
-    this.#lost = lost;
     await this.#end();
     // ssh may wait for its proxy until it is killed.
     const broke = child.exitCode === broken || (child.exitCode === null && hasEnded);
-    const error = broke ? connectionError(`The connection to ${this.#host} broke`, this.#host, said()) : lost;
-    this.#lost = error;
-    this.supervisor.fail(error);
-    return error;
+    return broke
+      ? connectionError(`The connection to ${this.#host} broke`, this.#host, said())
+      : supervisorLost(this.#host, hasEnded ? `it ended. ${said()}` : cause.message);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { BackendSession } from "@fenced/executor-kit";
+import type { Backend } from "@fenced/executor-kit";
 import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
 import { untilForked } from "@fenced/test-support/warm-python";
 
@@ -7,9 +7,15 @@ export class WarmExecutor extends SshCommandLineCodeExecutor {
   /** How many sessions had a waiting interpreter. */
   static sessions = 0;
 
-  protected override async openSession(signal: AbortSignal): Promise<BackendSession> {
-    const session = await super.openSession(signal);
-    if (await untilForked(session, this.env, signal)) WarmExecutor.sessions += 1;
-    return session;
+  protected override async openBackend(): Promise<Backend> {
+    const backend = await super.openBackend();
+    return {
+      open: async (opening) => {
+        const place = await backend.open(opening);
+        if (await untilForked(place, this.env, opening.signal)) WarmExecutor.sessions += 1;
+        return place;
+      },
+      close: () => backend.close(),
+    };
   }
 }

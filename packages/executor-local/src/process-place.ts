@@ -14,12 +14,12 @@ import {
   listenForCalls,
   programsOf,
   removeOwnFile,
-  type BackendSession,
   type BlockOutcome,
   type BlockRun,
   type DirectoryFiles,
   type FunctionPlaces,
   type LanguageCommand,
+  type Place,
   type PlaceFacts,
   type ProgramRun,
   runsFromAnywhere,
@@ -34,7 +34,7 @@ import { prepareSeatbelt, type Seatbelt, type SeatbeltWishes } from "./sandbox/p
 import { inVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
 
 /** The settings of a session. */
-export interface LocalSessionSettings {
+export interface ProcessSettings {
   /** The executor's id. */
   readonly id: string;
   /** Absolute path; `undefined` for a directory that the session creates. */
@@ -64,10 +64,10 @@ interface SessionParts {
   readonly seatbelt: Seatbelt | undefined;
 }
 
-/** The directories, pipes and processes of a started executor. */
-export class LocalSession implements BackendSession {
+/** Directories of this host in which each block is a process of this program. It cannot be lost. */
+export class ProcessPlace implements Place {
   readonly facts: PlaceFacts;
-  readonly #settings: LocalSessionSettings;
+  readonly #settings: ProcessSettings;
   readonly #parts: SessionParts;
   /** The main processes of all blocks so far. */
   readonly #started = new Set<number>();
@@ -77,7 +77,7 @@ export class LocalSession implements BackendSession {
   /** The socket over which programs call host functions. */
   #calls: Awaited<ReturnType<typeof listenForCalls>> | undefined;
 
-  private constructor(settings: LocalSessionSettings, parts: SessionParts) {
+  private constructor(settings: ProcessSettings, parts: SessionParts) {
     this.#settings = settings;
     this.#parts = parts;
     this.#held = new HeldBytes({ mark: parts.ground.mark }, parts.ground.directories.workDirectory);
@@ -90,11 +90,12 @@ export class LocalSession implements BackendSession {
       },
       missing: parts.languages.missing,
       workspacePath: parts.ground.directories.workDirectory,
+      filesStay: true,
     };
   }
 
   /** @throws BackendUnavailableError if the work directory cannot be created. */
-  static async open(settings: LocalSessionSettings): Promise<LocalSession> {
+  static async open(settings: ProcessSettings): Promise<ProcessPlace> {
     const ground = await HostGround.open(settings);
     const { directories } = ground;
     const pipes = new PipeSupply(directories.sessionDirectory);
@@ -114,7 +115,7 @@ export class LocalSession implements BackendSession {
       const variables = { ...search.env, [ground.mark.name]: ground.mark.value };
       const shells = new WaitingShells(ground.group, pipes, directories.sessionDirectory, variables);
       shells.prepare();
-      return new LocalSession(settings, { ground, pipes, shells, env, languages, seatbelt });
+      return new ProcessPlace(settings, { ground, pipes, shells, env, languages, seatbelt });
     } catch (error) {
       await ground.release();
       throw error;
@@ -191,7 +192,7 @@ export class LocalSession implements BackendSession {
     for (const socket of this.#leftOpen) socket.destroy();
   }
 
-  async close(): Promise<void> {
+  async end(): Promise<void> {
     const { pipes, ground } = this.#parts;
     await this.reset();
     this.#calls?.server.close();

@@ -2,8 +2,15 @@ import { randomUUID } from "node:crypto";
 import type { FunctionWithRequirements } from "@fenced/core";
 import { EgressProxy } from "@fenced/egress";
 import { findPlaceLanguages, type LanguageCommand, Leash, programsOf, SessionDirectories } from "@fenced/executor-kit";
-import { sessionMark, SessionNetwork, SupervisedSession, type WarmOptions } from "@fenced/executor-kit/supervisor";
-import { LocalPlace } from "../local-place.ts";
+import {
+  type Connection,
+  type Connector,
+  HostWorkspace,
+  sessionMark,
+  SessionNetwork,
+  SupervisedBackend,
+  type WarmOptions,
+} from "@fenced/executor-kit/supervisor";
 import { OutputPipes } from "../processes/pipes.ts";
 import { RunningSupervisor } from "../running-supervisor.ts";
 import { LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-groups.ts";
@@ -23,51 +30,36 @@ export interface SandboxSettings extends SandboxWishes, WantedLimits {
   readonly warm: false | WarmOptions | undefined;
   /** True if Python blocks run in an interpreter that lives from block to block. */
   readonly stateful: boolean;
-  /** Called when the sandbox was lost and replaced; everything in it except the work directory is gone. */
-  readonly onReplaced: () => void;
-  /** Called when the sandbox can no longer be used. */
-  readonly onLost: (reason: string) => void;
 }
 
 /** The resources of a session. */
 interface SessionParts {
-  /** Absent if the policy lists no hosts. */
-  readonly network: SessionNetwork | undefined;
   readonly directories: SessionDirectories;
   readonly groups: LimitGroups;
   readonly leash: Leash;
   readonly outputs: OutputPipes;
 }
 
-/** A session whose blocks run in a Linux sandbox. A lost sandbox is replaced for the next block. */
-export class SandboxSession extends SupervisedSession<LocalPlace> {
+/** Connects to Linux sandboxes, and has what outlives one while the executor is started. */
+export class SandboxConnector implements Connector {
   readonly #settings: SandboxSettings;
   readonly #parts: SessionParts;
   readonly #limits: SandboxLimits;
 
   private constructor(settings: SandboxSettings, parts: SessionParts, limits: SandboxLimits) {
-    super({
-      ...settings,
-      keepFiles: !settings.cleanupTempFiles,
-      workspacePath: parts.directories.workDirectory,
-      directory: sandboxDirectory(settings.id),
-      network: parts.network,
-      memorySentence: memorySentence(limits),
-    });
     this.#settings = settings;
     this.#parts = parts;
     this.#limits = limits;
   }
 
-  /** @throws BackendUnavailableError if the sandbox does not start; InvalidInputError if something cannot be shared. */
-  static async open(settings: SandboxSettings, signal: AbortSignal): Promise<SandboxSession> {
+  static async open(settings: SandboxSettings): Promise<SandboxConnector> {
     const directories = await SessionDirectories.plan(settings);
     const groups = await LimitGroups.plan(`fenced-${randomUUID()}`);
     // Started before there is anything to remove, since this program may die at any moment.
     const mark = { name: sessionMark, value: settings.id };
     const leash = new Leash({ mark, controlGroups: groups.all, ...directories.leashed });
     const outputs = new OutputPipes(directories.sessionDirectory);
-    const parts = { directories, groups, leash, outputs, network: SessionNetwork.of(settings.network, EgressProxy) };
+    const parts = { directories, groups, leash, outputs };
     try {
       const [limits, made] = await Promise.allSettled([
         groups.make(settings),
@@ -75,47 +67,47 @@ export class SandboxSession extends SupervisedSession<LocalPlace> {
       ]);
       if (limits.status === "rejected") throw limits.reason;
       if (made.status === "rejected") throw made.reason;
-      const session = new SandboxSession(settings, parts, limits.value);
-      await session.ready(signal);
-      return session;
+      return new SandboxConnector(settings, parts, limits.value);
     } catch (error) {
       await release(parts);
       throw error;
     }
   }
 
-  protected override claimFunctionsPackage(): void {
-    this.#parts.directories.claimFunctionsPackage();
+  /** The work directory. */
+  get workDirectory(): string {
+    return this.#parts.directories.workDirectory;
   }
 
-  protected override async openPlace(old: LocalPlace | undefined, signal: AbortSignal): Promise<LocalPlace> {
-    const { directories, network, outputs } = this.#parts;
-    const { table, givenLanguages, cleanupTempFiles } = this.#settings;
-    await old?.end();
+  /** Makes places of its sandboxes. */
+  backend(): SupervisedBackend {
+    const { id, env, functions, warm, stateful, cleanupTempFiles } = this.#settings;
+    const settings = { id, env, functions, warm, stateful, keepFiles: !cleanupTempFiles, installsApart: true };
+    const network = SessionNetwork.of(this.#settings.network, EgressProxy);
+    return new SupervisedBackend({ ...settings, network, memorySentence: memorySentence(this.#limits) }, this);
+  }
+
+  async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
+    const { directories, outputs } = this.#parts;
+    const { id, table, givenLanguages, cleanupTempFiles } = this.#settings;
     // Prepared anew each time, because code may have put links into the shared paths.
     const prepared = await prepareSandbox(this.#settings, programsOf(table), directories, this.#limits);
     const { plan, firstEnvironment, blockEnvironment } = prepared;
     const output = await outputs.take();
     const sandbox = await RunningSupervisor.open(new SandboxProcess(plan, firstEnvironment, output), signal);
-    try {
-      const networkVariables = (await network?.enter(sandbox.supervisor)) ?? {};
-      const languages = findPlaceLanguages(table, givenLanguages, sandbox.inventory, inSandbox);
-      const variables = (given: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
-        return { ...networkVariables, ...given, ...blockEnvironment };
-      };
-      return new LocalPlace(sandbox, { languages, directories, cleanupTempFiles, variables });
-    } catch (error) {
-      await sandbox.end();
-      throw error;
-    }
+    return {
+      runner: sandbox.supervisor,
+      languages: findPlaceLanguages(table, givenLanguages, sandbox.inventory, inSandbox),
+      workspace: new HostWorkspace(directories, { keepFiles: !cleanupTempFiles }),
+      directory: sandboxDirectory(id),
+      lost: sandbox.lost,
+      variables: (given) => ({ ...given, ...blockEnvironment }),
+      end: () => sandbox.end(),
+    };
   }
 
-  protected override async closeWith(place: LocalPlace | undefined): Promise<void> {
-    try {
-      await place?.end();
-    } finally {
-      await release(this.#parts);
-    }
+  async close(): Promise<void> {
+    await release(this.#parts);
   }
 }
 
@@ -129,10 +121,9 @@ function memorySentence({ memoryBytes }: SandboxLimits): string {
   return `\nThe block was killed because its sandbox ran out of memory (limit: ${limit} MiB). Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
 }
 
-async function release({ directories, groups, leash, outputs, network }: SessionParts): Promise<void> {
+async function release({ directories, groups, leash, outputs }: SessionParts): Promise<void> {
   outputs.close();
   try {
-    await network?.close();
     const [removed] = await Promise.allSettled([directories.remove(), groups.remove()]);
     if (removed.status === "rejected") throw removed.reason;
   } finally {

@@ -1,13 +1,14 @@
 import type { Duplex } from "node:stream";
 import { ExecutorStoppedError } from "@fenced/core";
 import {
-  Leash,
-  RemoteFiles,
-  timeIsUp,
-  type BackendSession,
+  type Backend,
   type BlockOutcome,
   type BlockRun,
-  type PlaceFacts,
+  Leash,
+  type Opening,
+  type Place,
+  PlaceGone,
+  RemoteFiles,
   type Sink,
 } from "@fenced/executor-kit";
 import { DisplayBoard, RichEvents } from "@fenced/executor-kit/displays";
@@ -20,7 +21,7 @@ import { SessionPackages } from "./packages/session-packages.ts";
 import type { WasmLanguage } from "./wasm-executor-options.ts";
 
 /** Options of a session; see `WasmExecutorOptions`. */
-export interface WasmSessionOptions {
+export interface WasmOptions {
   /** Identifies the session; globally unique. */
   readonly id: string;
   readonly languages: readonly WasmLanguage[];
@@ -32,17 +33,15 @@ export interface WasmSessionOptions {
   readonly outputDir: string | undefined;
   /** Whether interpreters are inside an OS sandbox as well. */
   readonly sandboxed: boolean;
-  /** Called when variables of earlier blocks are gone. `reported`: a block's outcome says so. */
-  readonly onLost: (reason: string, options: { readonly reported: boolean }) => void;
-  /** Set the functions up again: before the next call, or now. */
-  readonly functions: { readonly forget: () => void; readonly setUpAgain: () => Promise<void> };
 }
 
-/** A file system in this process's memory, and interpreters in their own processes. */
-export class WasmSession implements BackendSession {
-  readonly files: RemoteFiles;
-  readonly facts: PlaceFacts = { workspacePath };
-  readonly #options: WasmSessionOptions;
+/**
+ * A file system in this process's memory, and interpreters in their own processes. When one of them is lost, the next
+ * place goes on with the other.
+ */
+export class WasmBackend implements Backend {
+  readonly #options: WasmOptions;
+  readonly #files: RemoteFiles;
   readonly #tree: Tree;
   readonly #mark: { readonly name: string; readonly value: string };
   readonly #leash: Leash;
@@ -50,79 +49,73 @@ export class WasmSession implements BackendSession {
   readonly #packages: SessionPackages | undefined;
   readonly #interpreters = new Map<Engine, Interpreter>();
   #acceptCalls: (connection: Duplex) => void = (connection) => connection.destroy();
+  /** Declares the current place lost. */
+  #lose: (reason: Error) => void = () => {};
 
-  private constructor(options: WasmSessionOptions, displays: DisplayBoard) {
+  private constructor(options: WasmOptions, displays: DisplayBoard) {
     this.#options = options;
     this.#displays = displays;
     this.#tree = new Tree(options.storageBytes);
-    this.files = new RemoteFiles(new TreeAccess(this.#tree));
+    this.#files = new RemoteFiles(new TreeAccess(this.#tree));
     this.#mark = { name: "FENCED_SESSION", value: options.id };
     this.#leash = new Leash({ mark: this.#mark, remove: [] });
     const { packages } = options;
     this.#packages = packages && new SessionPackages({ ...options, packages, mark: this.#mark });
   }
 
-  static async open(options: WasmSessionOptions, signal: AbortSignal): Promise<WasmSession> {
-    const session = new WasmSession(options, await DisplayBoard.open(options.outputDir, undefined));
+  /** Prepares packages. */
+  static async create(options: WasmOptions, signal: AbortSignal): Promise<WasmBackend> {
+    const backend = new WasmBackend(options, await DisplayBoard.open(options.outputDir, undefined));
     try {
-      await session.#packages?.open(signal);
-      await session.#startFirst(signal);
-      return session;
+      await backend.#packages?.open(signal);
+      return backend;
     } catch (error) {
-      await session.close();
+      await backend.close();
       throw error;
     }
   }
 
-  functionPlaces(): { readonly python: string; readonly javascript: string } {
-    return { python: pythonFunctions, javascript: "/" };
-  }
-
-  openHostCalls(accept: (connection: Duplex) => void): Promise<string> {
-    this.#acceptCalls = accept;
-    return Promise.resolve(`unix:${hostCallsPath}`);
-  }
-
-  repair(signal: AbortSignal): Promise<void> | undefined {
-    if (![...this.#interpreters.values()].some(({ ended }) => ended)) return undefined;
-    return this.#replaceEnded(signal).then(() => this.#options.functions.forget());
-  }
-
-  async run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
-    const { signal } = sink;
-    // An earlier block may have ended its interpreter although it succeeded.
-    if ((await this.#replaceEnded(signal)) && block.setup !== true) await this.#options.functions.setUpAgain();
-    if (block.filename !== undefined) await this.files.write(block.filename, block.code);
-    const engine = engineOf(block.language);
-    const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, signal));
-    const displays = this.#displays.forBlock();
-    const outcome = await new RichEvents(displays, sink).of((pieces) => interpreter.run(block, pieces));
-    if (outcome.stateLost === true) this.#tellLoss(engine, signal);
-    return displays.truncated ? { ...outcome, truncated: true } : outcome;
-  }
-
-  async reset(signal: AbortSignal): Promise<void> {
-    await this.#killAll();
-    await this.#startFirst(signal);
+  async open({ signal, isRestart }: Opening): Promise<Place> {
+    if (isRestart) await this.#killAll();
+    const ended = [...this.#interpreters].filter(([, interpreter]) => interpreter.ended);
+    for (const [engine] of ended) await this.#start(engine, signal);
+    // The one that takes longest; the other one starts with the first block in its language.
+    const first = this.#options.languages.includes("python") ? "Python" : "JavaScript";
+    if (this.#interpreters.size === 0) await this.#start(first, signal);
+    const lost = new Promise<Error>((resolve) => {
+      this.#lose = resolve;
+    });
+    return {
+      facts: { workspacePath, filesStay: true },
+      files: this.#files,
+      lost,
+      functionPlaces: () => ({ python: pythonFunctions, javascript: "/" }),
+      openHostCalls: (accept) => {
+        this.#acceptCalls = accept;
+        return Promise.resolve(`unix:${hostCallsPath}`);
+      },
+      run: (block, sink) => this.#run(block, sink),
+      end: ({ isReplaced }) => (isReplaced ? Promise.resolve() : this.#killAll()),
+    };
   }
 
   async close(): Promise<void> {
-    await this.#killAll();
     this.#packages?.close();
     await this.#displays.close();
     await this.#leash.release();
   }
 
-  /** Starts the interpreter that takes longest; the other one starts with the first block in its language. */
-  async #startFirst(signal: AbortSignal): Promise<void> {
-    await this.#start(engineOf(this.#options.languages.includes("python") ? "python" : "javascript"), signal);
-  }
-
-  /** Replaces interpreters that have ended; returns whether there were any. */
-  async #replaceEnded(signal: AbortSignal): Promise<boolean> {
-    const ended = [...this.#interpreters].filter(([, interpreter]) => interpreter.ended);
-    for (const [engine] of ended) await this.#start(engine, signal);
-    return ended.length > 0;
+  async #run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
+    const { signal } = sink;
+    const engine = engineOf(block.language);
+    const interpreter = this.#interpreters.get(engine) ?? (await this.#start(engine, signal));
+    // An earlier block may have ended it although it succeeded.
+    if (interpreter.ended) throw new PlaceGone(whenIdle(engine));
+    if (block.filename !== undefined) await this.#files.write(block.filename, block.code);
+    const displays = this.#displays.forBlock();
+    const outcome = await new RichEvents(displays, sink).of((pieces) => interpreter.run(block, pieces));
+    if (outcome.stateLost === true) this.#tellLoss(engine, signal);
+    return displays.truncated ? { ...outcome, truncated: true } : outcome;
   }
 
   async #killAll(): Promise<void> {
@@ -134,7 +127,6 @@ export class WasmSession implements BackendSession {
   /** Starts an interpreter that replaces the last one of its kind. */
   async #start(engine: Engine, signal: AbortSignal): Promise<Interpreter> {
     await this.#interpreters.get(engine)?.kill();
-    const reason = `The ${engine} interpreter ended; its variables are gone.`;
     const interpreter = await Interpreter.start(
       {
         ...this.#options,
@@ -145,7 +137,7 @@ export class WasmSession implements BackendSession {
         requests: async (fields, _bytes, blockSignal) => this.#packages?.answer(fields, blockSignal),
         tree: this.#tree,
         acceptCalls: (connection) => this.#acceptCalls(connection),
-        onLost: () => this.#options.onLost(reason, { reported: false }),
+        onLost: () => this.#lose(new Error(whenIdle(engine))),
       },
       signal,
     );
@@ -159,9 +151,12 @@ export class WasmSession implements BackendSession {
     const text = aborted
       ? `The ${engine} interpreter was ended with the block that ran in it; its variables are gone.`
       : `The ${engine} interpreter ended while it ran a block; its variables are gone.`;
-    // Nobody learns how an aborted call ended.
-    this.#options.onLost(text, { reported: !aborted || reason === timeIsUp });
+    this.#lose(new Error(text));
   }
+}
+
+function whenIdle(engine: Engine): string {
+  return `The ${engine} interpreter ended; its variables are gone.`;
 }
 
 function engineOf(language: string): Engine {

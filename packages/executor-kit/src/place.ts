@@ -5,7 +5,7 @@ import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { Sink } from "./run/sink.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
-/** What is true of an open place: plain data, made once when it opens. */
+/** What is true of a place: plain data, made once when it opens. */
 export interface PlaceFacts {
   /** What is actually available, where it differs from what the executor offered before the start. */
   readonly capabilities?: Partial<ExecutorCapabilities>;
@@ -13,17 +13,21 @@ export interface PlaceFacts {
   readonly missing?: ReadonlyMap<string, string>;
   /** Absolute path of the work directory, as programs see it, if it is known. Required with `runProgram`. */
   readonly workspacePath?: string | undefined;
-  /** Maps ports of programs in the session to ports of 127.0.0.1 on this host. Default: none. */
+  /** Maps ports of programs in the place to ports of 127.0.0.1 on this host. Default: none. */
   readonly ports?: ReadonlyMap<number, number>;
+  /**
+   * The files do not go with the place, because they are on this host, so they can be used while it is lost. Default:
+   * false; another place is opened first.
+   */
+  readonly filesStay?: boolean;
 }
 
 /**
- * An open place where blocks run: a container, a connection, a kernel, directories of this host. An executor's
- * `openSession` creates it; the base class keeps it, delegates to it, and closes it. `reset`, `repair` and `close`
- * never overlap, and no block runs during `reset` and `close`.
+ * Where an executor's code runs: a container, a pod, a sandbox, another host, a kernel, directories of this host. A
+ * backend opens it; `CurrentPlace` keeps it until it is lost or no longer needed. No block runs during `reset` and
+ * `end`.
  */
-export interface BackendSession {
-  /** What is true of the place; another object once it has been replaced by a different one. */
+export interface Place {
   readonly facts: PlaceFacts;
 
   /** The files that blocks see. */
@@ -36,7 +40,13 @@ export interface BackendSession {
   diskUsage?(atMost: number): Promise<number>;
 
   /**
-   * Returns where function modules are stored; without this method, the session offers no functions. Called before
+   * Resolves once nothing can run here any longer, or the variables of earlier blocks are gone, although nobody asked
+   * for that: to an error that says why. Never rejects. Default: a place that cannot be lost.
+   */
+  readonly lost?: Promise<Error>;
+
+  /**
+   * Returns where function modules are stored; without this method, the place offers no functions. Called before
    * functions are set up.
    *
    * @throws FunctionSetupError if it is already known that they cannot be set up.
@@ -45,8 +55,8 @@ export interface BackendSession {
 
   /**
    * Opens a channel over which programs call host functions, and passes each connection to `accept`; destroying a
-   * connection also ends it on the program's side. Called before functions are set up, and again after `reset` and
-   * after `repair` has replaced the backend. Without this method, the executor cannot run host functions.
+   * connection also ends it on the program's side. Called before functions are set up, and again after `reset`. Without
+   * this method, the executor cannot run host functions.
    *
    * @returns its address as programs see it: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:port`.
    * @throws FunctionSetupError if no such channel is possible.
@@ -62,6 +72,7 @@ export interface BackendSession {
    *
    * @throws WorkspacePathError, FileNotFoundError or InvalidInputError if the file `block.filename` cannot be created;
    * the block then fails with a sentence about it.
+   * @throws PlaceGone if the place was gone before the block began; the block then runs in the next place.
    * @throws BackendUnavailableError if the backend broke down; the call then rejects.
    */
   run(block: BlockRun, sink: Sink): Promise<BlockOutcome>;
@@ -72,25 +83,50 @@ export interface BackendSession {
    */
   runProgram?(program: ProgramRun, sink: Sink): Promise<BlockOutcome>;
 
-  /** Discards variables and ends all processes; files stay. If it throws, the session is closed. */
-  reset(signal: AbortSignal): Promise<void>;
-
   /**
-   * Called before each call's blocks, possibly concurrently. If the backend can break down, replace it here, and call
-   * the executor's `forgetFunctions` if functions that were set up in it are gone.
+   * Discards variables and ends all processes; files stay. Default: the place is ended, and another one opened.
    *
-   * @returns `undefined` if blocks can run now.
-   * @throws BackendUnavailableError if it cannot be replaced; the call then rejects.
+   * @throws PlaceGone if it cannot do that, but a new place could take its place. After any other error, the executor
+   * is stopped.
    */
-  repair?(signal: AbortSignal): Promise<void> | undefined;
+  reset?(signal: AbortSignal): Promise<void>;
 
   /**
-   * Called when the executor is stopped, before `close`, while blocks may still be ending. If code can keep a block's
+   * Called when the executor is stopped, before `end`, while blocks may still be ending. If code can keep a block's
    * end from being reported, limit here how long `run` waits for that report. Default: no limit other than that of
    * `run`.
    */
   stopping?(): void;
 
-  /** Ends all processes and deletes everything that was created. Called once. */
+  /** Ends everything in it. Does nothing if it is gone, or has been ended before. */
+  end(end: PlaceEnd): Promise<void>;
+}
+
+/** How a place is ended. */
+export interface PlaceEnd {
+  /** Another place follows. If this one ends by itself, do not reject if it cannot be ended now. */
+  readonly isReplaced: boolean;
+}
+
+/** How a place is opened. */
+export interface Opening {
+  /** Aborted if nobody needs the place any longer; throw then. */
+  readonly signal: AbortSignal;
+  /** It replaces a place that was ended to discard variables and processes, not one that was lost. */
+  readonly isRestart: boolean;
+}
+
+/**
+ * Opens an executor's places, one after another: each is ended before the next is opened. Everything that outlives them
+ * belongs to it: directories, what cleans up after this program, a connection to a daemon.
+ */
+export interface Backend<P extends Place = Place> {
+  /** @throws BackendUnavailableError if the place does not open. First undo everything that was done for it. */
+  open(opening: Opening): Promise<P>;
+
+  /** Deletes everything that was created. Called once, after the last place has ended. */
   close(): Promise<void>;
 }
+
+/** A place is gone, and what was asked of it did not begin: another place can do it instead. */
+export class PlaceGone extends Error {}

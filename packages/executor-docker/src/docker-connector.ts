@@ -1,0 +1,269 @@
+import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
+import { ContainerLeash, type Daemon, findDaemon, giveDirectory } from "@fenced/docker-daemon";
+import { EgressProxy } from "@fenced/egress";
+import {
+  type CommandLineRequest,
+  findPlaceLanguages,
+  programsPlace,
+  Leash,
+  programsOf,
+  SessionDirectories,
+} from "@fenced/executor-kit";
+import {
+  type Connection,
+  type Connector,
+  HostWorkspace,
+  type PlaceWorkspace,
+  PublishedPorts,
+  requestedSettings,
+  sessionMark,
+  SessionNetwork,
+  SupervisedBackend,
+} from "@fenced/executor-kit/supervisor";
+import {
+  containerNetwork,
+  defaultImage,
+  memorySentence,
+  ownerLabel,
+  workspacePath,
+} from "./container/container-options.ts";
+import { openContainer, type OpenContainer } from "./container/open-container.ts";
+import type { RunningContainer } from "./container/running-container.ts";
+import { VolumeWorkspace } from "./container/volume-workspace.ts";
+import type { DockerExecutorOptions } from "./docker-executor-options.ts";
+
+interface DockerRequest extends CommandLineRequest<DockerExecutorOptions> {
+  readonly containerName: string;
+}
+
+/** Connects to containers of one daemon, and has what outlives a container while the executor is started. */
+export class DockerConnector implements Connector {
+  readonly #request: DockerRequest;
+  readonly #directories: SessionDirectories;
+  readonly #leash: Leash;
+  #containerLeash: ContainerLeash;
+  #published: PublishedPorts | undefined;
+  #daemon: Daemon;
+  /** The last container that was connected, which published ports lead to. */
+  #current: RunningContainer | undefined;
+  /** The container could not be ended, so the leash must end it when this program ends. */
+  #isLeftBehind = false;
+
+  private constructor(request: DockerRequest, daemon: Daemon, directories: SessionDirectories, leash: Leash) {
+    this.#request = request;
+    this.#daemon = daemon;
+    this.#directories = directories;
+    this.#leash = leash;
+    this.#containerLeash = this.#leashContainers();
+  }
+
+  /** Finds the daemon, and creates the directories. */
+  static async open(request: DockerRequest): Promise<DockerConnector> {
+    const daemon = await findDaemon(request.options.docker);
+    const directories = await SessionDirectories.plan({ ...request, workDirectory: request.options.workDir });
+    // Started before there is anything to remove, since this program may die at any moment.
+    const leash = new Leash({ mark: { name: sessionMark, value: request.id }, ...directories.leashed });
+    const connector = new DockerConnector(request, daemon, directories, leash);
+    try {
+      await directories.make();
+      connector.#published = await connector.#publish();
+      return connector;
+    } catch (error) {
+      await connector.close();
+      throw error;
+    }
+  }
+
+  /** Makes places of its containers. */
+  backend(): SupervisedBackend {
+    const { options } = this.#request;
+    const { initCommand } = options;
+    const wrap = initCommand === undefined ? undefined : (words: readonly string[]) => afterInit(initCommand, words);
+    const network = SessionNetwork.of(containerNetwork(options).policy, EgressProxy);
+    const settings = { ...requestedSettings(this.#request), network, memorySentence: memorySentence(options), wrap };
+    return new SupervisedBackend(settings, this);
+  }
+
+  /** The work directory on this host, which code may be able to change. */
+  get boundDirectory(): string {
+    return this.#directories.workDirectory;
+  }
+
+  async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
+    const { options, id, table } = this.#request;
+    const isFirst = this.#current === undefined;
+    if (!isFirst) await this.#findDaemonAgain();
+    const directory = `/tmp/fenced-${id.slice(0, 8)}`;
+    const opened = await openContainer(
+      {
+        // A pull has been done for the first one.
+        options: isFirst ? options : { ...options, pull: pullAgain(options) },
+        owner: id,
+        name: this.#request.containerName,
+        daemon: this.#daemon,
+        leash: this.#containerLeash,
+        directories: this.#directories,
+        directory,
+        programs: programsOf(table),
+      },
+      signal,
+    );
+    try {
+      const connection = await this.#connectionTo(opened, directory);
+      this.#current = opened.container;
+      return connection;
+    } catch (error) {
+      await discard(opened);
+      throw error;
+    }
+  }
+
+  /** Deletes everything that the options do not keep. */
+  async close(): Promise<void> {
+    this.#published?.close();
+    try {
+      if (!this.#isLeftBehind) await this.#containerLeash.release();
+    } finally {
+      await this.#directories.remove();
+      await this.#leash.release();
+      this.#daemon.release();
+    }
+  }
+
+  async #connectionTo(opened: OpenContainer, directory: string): Promise<Connection> {
+    const { container, kind, foreign, hasNetwork } = opened;
+    const { options, table, givenLanguages } = this.#request;
+    const { supervisor } = container;
+    if (this.#published && !supervisor) {
+      throw new InvalidInputError("`dockerPorts` needs Python in the container, and this one has none", {
+        remedy: "Use an image that has Python 3.8 or later, or leave `dockerPorts` out.",
+      });
+    }
+    const image = programsPlace(`the image ${options.image ?? defaultImage}`, options.env);
+    const workspace =
+      kind === "bind"
+        ? new HostWorkspace(this.#directories, { keepFiles: keepsFiles(options), seenAs: workspacePath })
+        : await this.#openVolume(container);
+    // Without Python, nothing in the container carries connections to the proxy.
+    const isCutOff = !supervisor && containerNetwork(options).byDefault === true;
+    return {
+      runner: container.runner,
+      languages: findPlaceLanguages(table, givenLanguages, container.inventory, image),
+      workspace,
+      directory,
+      lost: container.lost,
+      hasNetwork: hasNetwork || isCutOff,
+      outlivesSession: options.stopContainer === false || foreign,
+      ...(isCutOff && { capabilities: cutOff }),
+      ...(this.#published && { ports: this.#published.ports }),
+      end: ({ isReplaced }) => (isReplaced ? discard(opened) : this.#leave(opened, workspace)),
+    };
+  }
+
+  /** Depending on the options, ends and removes the container, or keeps it without anything that blocks started. */
+  async #leave({ container, foreign }: OpenContainer, workspace: PlaceWorkspace): Promise<void> {
+    const { autoRemove = true, stopContainer = true } = this.#request.options;
+    const isKept = !stopContainer || foreign;
+    try {
+      if (container.error) {
+        if (autoRemove && !isKept) await container.end(true);
+        return;
+      }
+      await workspace.settle(undefined);
+      if (!isKept) {
+        await container.end(autoRemove);
+        if (!autoRemove) warnKept(container.name, "was stopped and kept");
+        return;
+      }
+      try {
+        await container.runner.reset();
+      } finally {
+        // Detach even from a supervisor that code has stopped: if it resumes, it notices that its input has ended and
+        // ends everything.
+        container.detach();
+      }
+      if (!foreign) warnKept(container.name, "keeps running");
+    } catch (error) {
+      this.#isLeftBehind = true;
+      throw error;
+    }
+  }
+
+  async #publish(): Promise<PublishedPorts | undefined> {
+    const { dockerPorts = [] } = this.#request.options;
+    if (dockerPorts.length === 0) return undefined;
+    const ports = new Map(dockerPorts.map((port) => [port, 0]));
+    return PublishedPorts.open(ports, (port) => this.#current?.supervisor?.connect(port));
+  }
+
+  async #findDaemonAgain(): Promise<void> {
+    const lost = this.#daemon;
+    this.#daemon = await findDaemon(this.#request.options.docker);
+    if (this.#daemon.address !== lost.address) {
+      await this.#containerLeash.release();
+      this.#containerLeash = this.#leashContainers();
+    }
+    lost.release();
+  }
+
+  #leashContainers(): ContainerLeash {
+    const { options, id } = this.#request;
+    const { stopContainer = true, autoRemove = true } = options;
+    const end = stopContainer ? (autoRemove ? "remove" : "kill") : "keep";
+    return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
+  }
+
+  /** @throws InvalidInputError if nothing in the container can carry files. */
+  async #openVolume({ id, inventory, supervisor }: RunningContainer): Promise<VolumeWorkspace> {
+    const { workDir, image = defaultImage } = this.#request.options;
+    if (!supervisor) throw noCarrier(workDir, image);
+    await giveDirectory(this.#daemon.docker.getContainer(id), workspacePath, inventory.owner);
+    const workspace = new VolumeWorkspace(this.#directories, {
+      python: inventory.programs.get("python3") ?? inventory.programs.get("python") ?? "python3",
+      supervisor,
+      keepFiles: keepsFiles(this.#request.options),
+    });
+    await workspace.prepare();
+    return workspace;
+  }
+}
+
+const cutOff: Partial<ExecutorCapabilities> = { network: "none" };
+
+function keepsFiles({ cleanupTempFiles }: DockerExecutorOptions): boolean {
+  return cleanupTempFiles === false;
+}
+
+function pullAgain({ pull = "missing" }: DockerExecutorOptions): NonNullable<DockerExecutorOptions["pull"]> {
+  return pull === "always" ? "missing" : pull;
+}
+
+/** Removes a container that another one replaces. Never rejects. */
+async function discard({ container, foreign }: OpenContainer): Promise<void> {
+  if (foreign) container.detach();
+  else await container.end(true).catch(() => {});
+}
+
+function warnKept(name: string, how: string): void {
+  process.emitWarning(`The container ${name} ${how}, as configured in the executor's options.`, {
+    code: "FENCED_DOCKER_KEPT",
+    detail: `Use it again with \`containerName: "${name}", reuse: true\`, or remove it: docker rm --force --volumes ${name}`,
+  });
+}
+
+function noCarrier(workDir: string | undefined, image: string): InvalidInputError {
+  const what =
+    workDir === undefined ? "The work directory is a volume" : "`workDir` cannot be mounted into the container";
+  return new InvalidInputError(
+    `${what}, and files travel there only through Python, which the image "${image}" lacks`,
+    {
+      remedy:
+        "Use an image that has Python 3.8 or later, or set `workDir` to a directory that the daemon can mount as /workspace, which a remote daemon cannot.",
+    },
+  );
+}
+
+/** Runs a command after `initCommand` in the same shell. */
+function afterInit(initCommand: string, words: readonly string[]): string[] {
+  return ["sh", "-c", `{ ${initCommand}\n} && exec "$@"`, "fenced", ...words];
+}

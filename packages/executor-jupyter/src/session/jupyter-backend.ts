@@ -1,0 +1,203 @@
+import path from "node:path";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { type Backend, type BackendFiles, DirectoryFiles, type Opening } from "@fenced/executor-kit";
+import { DisplayBoard } from "@fenced/executor-kit/displays";
+import { ContentsFiles } from "../files/contents-files.ts";
+import { kernelFiles } from "../files/kernel-files.ts";
+import { KernelLostError } from "../kernel/kernel-request.ts";
+import { Kernel } from "../kernel/kernel.ts";
+import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
+import { type HelperReport, PythonHelper } from "../python/python-helper.ts";
+import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
+import type { ServerLease } from "../servers/jupyter-server.ts";
+import { ServerClient } from "../servers/server-client.ts";
+import { type KernelLeft, KernelPlace, type LiveKernel } from "./kernel-place.ts";
+import type { SessionSettings } from "./session-settings.ts";
+
+/** Milliseconds to wait for a new kernel's first answer before trying another kernel. */
+const firstReadyMs = 30_000;
+/** The same for the last kernel that is tried. */
+const lastReadyMs = 120_000;
+
+/** A lease on a server and a workspace there, in which one kernel after another is started. */
+export class JupyterBackend implements Backend<KernelPlace> {
+  readonly #settings: SessionSettings;
+  readonly #displays: DisplayBoard;
+  #lease: ServerLease;
+  #client: ServerClient;
+  /** The files, if they are reached without a kernel. */
+  #files: BackendFiles | undefined;
+  /** The directory of a kernel other than Python, where only the contents API reaches it. */
+  #contents: ContentsFiles | undefined;
+  /** The workspace as the kernel names it, once it is known. */
+  #workspace: string | undefined;
+  /** Deleted with the session. */
+  #ownWorkspace = false;
+
+  private constructor(settings: SessionSettings, lease: ServerLease, displays: DisplayBoard) {
+    this.#settings = settings;
+    this.#lease = lease;
+    this.#client = new ServerClient(lease.address);
+    this.#displays = displays;
+  }
+
+  /** Acquires the server. */
+  static async create(settings: SessionSettings, signal: AbortSignal): Promise<JupyterBackend> {
+    const lease = await settings.server.acquire(signal);
+    const displays = await DisplayBoard.open(settings.outputDir, lease.bound).catch(async (error: unknown) => {
+      await lease.release();
+      throw error;
+    });
+    return new JupyterBackend(settings, lease, displays);
+  }
+
+  async open({ signal }: Opening): Promise<KernelPlace> {
+    return this.#openPatiently(signal);
+  }
+
+  /** Deletes what the session created. */
+  async close(): Promise<void> {
+    if (this.#lease.host && this.#ownWorkspace && this.#workspace !== undefined) {
+      await removeHostDirectory(this.#workspace);
+    }
+    if (this.#contents?.isOwn === true) await this.#contents.discard().catch(ignoreUnreachable);
+    await this.#displays.close();
+    await this.#client[Symbol.asyncDispose]();
+    await this.#lease.release();
+  }
+
+  /** Ends a kernel, unless it existed before the session and no other one follows. */
+  async #leave({ kernel, helper }: LiveKernel, { isReplaced, answers }: KernelLeft): Promise<void> {
+    const removesWorkspace = !isReplaced && this.#ownWorkspace && !this.#lease.host;
+    if (answers && !kernel.end) await helper?.demand("end", { remove_workspace: removesWorkspace });
+    kernel.disconnect();
+    const isGiven = this.#settings.kernelId !== undefined;
+    // A server that is gone has no kernels left.
+    if (isGiven && !isReplaced) return;
+    const done = isGiven ? restartKernel(this.#client, kernel.id) : deleteKernel(this.#client, kernel.id);
+    await done.catch(ignoreUnreachable);
+  }
+
+  /**
+   * Kernels that start at the same time may choose the same ports. The one that loses dies, or never answers on the ports
+   * that the server knows, so a second kernel is tried.
+   */
+  async #openPatiently(signal: AbortSignal): Promise<KernelPlace> {
+    if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal);
+    try {
+      return await this.#open(firstReadyMs, signal);
+    } catch (error) {
+      const lost = error instanceof Error && error.cause instanceof KernelLostError;
+      if (!lost || signal.aborted) throw error;
+      return this.#open(lastReadyMs, signal);
+    }
+  }
+
+  async #open(readyWithinMs: number, signal: AbortSignal): Promise<KernelPlace> {
+    await this.#renewLease(signal);
+    await this.#makeHostWorkspace();
+    await this.#makeContentsWorkspace();
+    const id = await this.#startKernel(signal);
+    let kernel: Kernel | undefined;
+    try {
+      // Nobody could delete a kernel that the server starts after its answer was abandoned.
+      signal.throwIfAborted();
+      const { reconnectTimeoutMs } = this.#settings;
+      const link = { client: this.#client, kernelId: id, reconnectTimeoutMs, serverEnded: this.#lease.ended };
+      kernel = await Kernel.connect({ ...link, readyWithinMs }, signal);
+      return new KernelPlace(await this.#equip(kernel, signal), {
+        settings: this.#settings,
+        displays: this.#displays,
+        lease: this.#lease,
+        leave: (live, how) => this.#leave(live, how),
+      });
+    } catch (error) {
+      kernel?.disconnect();
+      if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
+      throw error;
+    }
+  }
+
+  /** Gives a kernel its files and, if it is a Python kernel, its helper. */
+  async #equip(kernel: Kernel, signal: AbortSignal): Promise<LiveKernel> {
+    if (kernel.language !== "python") {
+      const files = this.#files ?? ContentsFiles.in(() => this.#client, this.#settings.workDir ?? "");
+      return { kernel, files, filesStay: true, workspacePath: this.#workspace };
+    }
+    const { helper, report } = await this.#installHelper(kernel, signal);
+    // If this process knows the directory, it does not rely on a kernel's answer.
+    this.#workspace ??= report.workspace;
+    const own = { helper, report, workspacePath: report.workspace };
+    if (this.#files) return { kernel, files: this.#files, filesStay: true, ...own };
+    return { kernel, files: kernelFiles(() => Promise.resolve(helper)), filesStay: false, ...own };
+  }
+
+  /** Restarts a server that this program had started and that died. */
+  async #renewLease(signal: AbortSignal): Promise<void> {
+    if (this.#lease.ended() === undefined) return;
+    const old = this.#lease;
+    this.#lease = await this.#settings.server.acquire(signal);
+    await this.#client[Symbol.asyncDispose]();
+    this.#client = new ServerClient(this.#lease.address);
+    await old.release();
+    // The contents of the old server's directory went with it.
+    if (this.#ownWorkspace && this.#lease.host) this.#workspace = undefined;
+  }
+
+  async #makeHostWorkspace(): Promise<void> {
+    const { host } = this.#lease;
+    const { hostWorkDir: workDir, id, kernelId } = this.#settings;
+    if (!host || this.#workspace !== undefined || (kernelId !== undefined && workDir === undefined)) return;
+    this.#ownWorkspace = workDir === undefined;
+    const workspace = workDir ?? path.join(host.scratch, "workspaces", id);
+    await makeHostDirectory(workspace);
+    this.#workspace = workspace;
+    this.#files = new DirectoryFiles(workspace);
+  }
+
+  /** The helper of a Python kernel creates its workspace; other kernels need one before they start. */
+  async #makeContentsWorkspace(): Promise<void> {
+    const { kernelId, kernelName, workDir, id } = this.#settings;
+    if (this.#lease.host || this.#contents || kernelId !== undefined) return;
+    const language = await kernelLanguage(this.#client, kernelName);
+    if (language === undefined || language === "python") return;
+    const given = workDir ?? (this.#lease.workspace === undefined ? undefined : "");
+    this.#contents = await ContentsFiles.open(() => this.#client, { given, own: `fenced-${id}` });
+    this.#files = this.#contents;
+  }
+
+  async #startKernel(signal: AbortSignal): Promise<string> {
+    const { kernelId, kernelName } = this.#settings;
+    if (kernelId !== undefined) {
+      const found = await findKernel(this.#client, kernelId, 20_000);
+      if (found) return found.id;
+      throw new BackendUnavailableError(`The Jupyter server has no kernel with the id ${JSON.stringify(kernelId)}`, {
+        remedy: "Start one on the server and pass its id, or leave `kernelId` out.",
+      });
+    }
+    // A server on this host has the file system's root as its root directory. A Python kernel changes to its working
+    // directory on its own: a server would start it in the nearest directory that exists.
+    const { host } = this.#lease;
+    const directory = host ? this.#workspace?.replace(/^\/+/, "") : (this.#contents?.directory ?? "");
+    return (await startKernel(this.#client, { name: kernelName, path: directory, signal })).id;
+  }
+
+  async #installHelper(
+    kernel: Kernel,
+    signal: AbortSignal,
+  ): Promise<{ readonly helper: PythonHelper; readonly report: HelperReport }> {
+    const { workDir, kernelId, id, env, functions } = this.#settings;
+    const workspace = this.#workspace ?? workDir ?? this.#lease.workspace;
+    const createWorkspace = workspace === undefined && kernelId === undefined;
+    const scratch = this.#lease.host?.scratch;
+    const own = { mark: id, scratch, workspace, createWorkspace, env, hasFunctions: functions.length > 0 };
+    const installed = await PythonHelper.install(kernel, own, signal);
+    if (createWorkspace) this.#ownWorkspace = true;
+    return installed;
+  }
+}
+
+/** For clean-up on a server that may be gone or may refuse. */
+function ignoreUnreachable(error: unknown): void {
+  if (!FencedError.isInstance(error)) throw error;
+}

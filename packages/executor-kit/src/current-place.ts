@@ -1,0 +1,104 @@
+import { ExecutorStoppedError } from "@fenced/core";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
+import { type Backend, type Place, PlaceGone } from "./place.ts";
+
+/**
+ * A backend's current place: opens it, keeps it, and replaces it when it is needed again after it was lost. The only
+ * code that knows whether a place can be used.
+ */
+export class CurrentPlace<P extends Place = Place> {
+  readonly #backend: Backend<P>;
+  readonly #onLost: (reason: string) => void;
+  readonly #closing = new AbortController();
+  #last: P | undefined;
+  #isUsable = false;
+  #opening: Promise<P> | undefined;
+  #isStopping = false;
+
+  /** @param onLost - called at once when the place was lost, with the reason. */
+  constructor(backend: Backend<P>, onLost: (reason: string) => void) {
+    this.#backend = backend;
+    this.#onLost = onLost;
+  }
+
+  /** The place, if it can be used now, without a wait. */
+  get usable(): P | undefined {
+    return this.#isUsable ? this.#last : undefined;
+  }
+
+  /** The place that was opened last, even if it is lost; `undefined` before the first one and after the last. */
+  get last(): P | undefined {
+    return this.#last;
+  }
+
+  /**
+   * Returns the place, or opens another one if it was lost.
+   *
+   * @throws BackendUnavailableError if that does not open; `signal.reason` if it is aborted first.
+   */
+  async ready(signal: AbortSignal): Promise<P> {
+    this.#closing.signal.throwIfAborted();
+    if (this.usable) return this.usable;
+    return this.#replace(signal, false);
+  }
+
+  /** Discards variables and ends all processes, in the same place if that is possible. */
+  async reset(signal: AbortSignal): Promise<void> {
+    await this.#opening?.catch(() => {});
+    const place = this.usable;
+    if (place?.reset) {
+      try {
+        await place.reset(signal);
+        return;
+      } catch (error) {
+        if (!(error instanceof PlaceGone)) throw error;
+      }
+    }
+    this.#isUsable = false;
+    await this.#replace(signal, true);
+  }
+
+  /** Call this if the place turned out to be gone before `lost` said so. */
+  giveUp(place: Place, reason: string): void {
+    if (this.usable !== place) return;
+    this.#isUsable = false;
+    if (!this.#isStopping) this.#onLost(reason);
+  }
+
+  /** Call this before `close`, while blocks may still be ending. */
+  stopping(): void {
+    this.#isStopping = true;
+    this.#last?.stopping?.();
+  }
+
+  /** Ends the place and the backend. */
+  async close(): Promise<void> {
+    this.#isStopping = true;
+    this.#closing.abort(new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." }));
+    await this.#opening?.catch(() => {});
+    const last = this.#last;
+    this.#last = undefined;
+    try {
+      await last?.end({ isReplaced: false });
+    } finally {
+      await this.#backend.close();
+    }
+  }
+
+  #replace(signal: AbortSignal, isRestart: boolean): Promise<P> {
+    this.#opening ??= this.#open(joinSignals(signal, this.#closing.signal), isRestart).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(signal: AbortSignal, isRestart: boolean): Promise<P> {
+    if (this.#last) await untilAborted(this.#last.end({ isReplaced: true }), signal);
+    signal.throwIfAborted();
+    const place = await this.#backend.open({ signal, isRestart });
+    this.#last = place;
+    this.#isUsable = true;
+    void place.lost?.then(({ message }) => this.giveUp(place, message));
+    return place;
+  }
+}
