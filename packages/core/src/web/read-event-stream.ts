@@ -11,6 +11,8 @@ const maxEventCharacters = 402_653_184;
 /** More than the displays of a result may have, whose values count by their memory. */
 const maxEventValues = 8_000_000;
 const maxRefusalBytes = 65_536;
+/** Lines between two events that are no part of an event: each takes microseconds, and a server can send millions. */
+const mostOtherLines = 10_000;
 
 /** How often a lost connection is made again without an event in between, and the longest wait between two attempts. */
 const [mostAttempts, longestWaitMs] = [12, 10_000];
@@ -140,12 +142,18 @@ async function* eventsOf(
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const events: EventSourceMessage[] = [];
-  const overflow: Error[] = [];
+  let others = 0;
+  let problem: string | undefined;
   const parser = createParser({
     maxBufferSize: maxEventCharacters,
-    onEvent: (event) => void events.push(event),
+    onEvent: (event) => {
+      others = 0;
+      events.push(event);
+    },
     onError: (error) => {
-      if (error.type === "max-buffer-size-exceeded") overflow.push(error);
+      others += 1;
+      if (error.type === "max-buffer-size-exceeded") problem = `an event of more than ${maxEventCharacters} characters`;
+      else if (others > mostOtherLines) problem = `more than ${mostOtherLines} lines that are not part of an event`;
     },
   });
   const lines = new LineEnds();
@@ -155,7 +163,7 @@ async function* eventsOf(
       ({ done } = step);
       parser.feed(lines.unify(decoder.decode(step.value, { stream: true })));
       yield* events.splice(0);
-      if (overflow.length > 0) throw unreadable(`an event of more than ${maxEventCharacters} characters`);
+      if (problem !== undefined) throw unreadable(problem);
     }
   } finally {
     // A body that failed has nothing to cancel.

@@ -224,6 +224,20 @@ describe("readEventStream", () => {
     await events.return();
   });
 
+  it("ignores lines that are no part of an event, but not without end", async () => {
+    const event = `unknown: 1\nretry: soon\ndata: {"type":"x"}\n\n`;
+    const response = (text: string): Response =>
+      new Response(text, { headers: { "content-type": "text/event-stream" } });
+    const seen: object[] = [];
+    const last = `event: end\ndata: {"type":"end"}\n\n`;
+    for await (const each of readEventStream(response(event.repeat(8000) + last))) seen.push(each);
+    expect(seen).toHaveLength(8000);
+    const reading = async (): Promise<void> => {
+      for await (const _ of readEventStream(response("a\n".repeat(20_000))));
+    };
+    await expect(reading()).rejects.toThrow(/more than 10000 lines that are not part of an event/);
+  });
+
   it("reads megabytes of short lines after a carriage return in time that grows with their length alone", async () => {
     const lines = new TextEncoder().encode(`\r${":\n".repeat(2_000_000)}data: {"type":"x"}\n\n${end}`);
     const events = readEventStream(eventStream(ReadableStream.from([lines])));
