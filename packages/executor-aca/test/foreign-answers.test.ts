@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { BackendUnavailableError } from "@fenced/core";
+import { slow } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ACADynamicSessionsCodeExecutor, staticToken } from "../src/index.ts";
 
@@ -100,7 +101,7 @@ describe("an answer that is not the service's", () => {
     expect((await errorOf(executor.start())).message).toMatch(/pool is full/);
   });
 
-  it("is an error if every page of a list names another one", { timeout: 120_000 }, async () => {
+  it("is an error if every page of a list names another one", { ...slow, timeout: 120_000 }, async () => {
     const executor = await executorOf(
       shellPool((request, response) => {
         response.end(JSON.stringify({ value: [], nextLink: `http://elsewhere.test/?skip=${Math.random()}` }));

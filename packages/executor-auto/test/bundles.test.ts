@@ -7,7 +7,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import vm from "node:vm";
 import { Worker } from "node:worker_threads";
-import { needs } from "@fenced/test-support";
+import { needs, slow } from "@fenced/test-support";
 import { bundleProgram } from "@fenced/test-support/bundle-program";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -16,7 +16,7 @@ const program = path.join(import.meta.dirname, "fixtures", "bundled-program.ts")
 /** Where the packages are found that cannot be part of a bundle. */
 const cwd = path.join(import.meta.dirname, "..");
 
-describe("bundles", () => {
+describe("bundles", slow, () => {
   let directory: string;
   let modules: string;
   let commonJs: string;

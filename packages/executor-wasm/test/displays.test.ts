@@ -3,6 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { Display } from "@fenced/core";
+import { slow } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { WasmCodeExecutor } from "../src/index.ts";
 import { PackagePlace } from "./fixtures/package-place.ts";
@@ -82,7 +83,7 @@ print("kept")`;
     expect((await executor.executeCodeBlocks(python("6 * 7"))).output).toBe("42\n");
   });
 
-  it("of packages are shown, too", async () => {
+  it("of packages are shown, too", slow, async () => {
     const text = 'class Chart:\n    def _repr_svg_(self): return "<svg/>"\n    def __repr__(self): return "a chart"\n';
     place.add(wheel({ name: "chart", files: { "chart.py": text } }));
     await using executor = place.open({ wheels: place.wheels, install: ["chart"] });

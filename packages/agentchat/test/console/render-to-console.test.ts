@@ -1,5 +1,6 @@
 import { Writable } from "node:stream";
 import { InvalidInputError } from "@fenced/core";
+import { slow } from "@fenced/test-support";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   AssistantAgent,
@@ -69,7 +70,7 @@ describe("renderToConsole", () => {
     expect(output.writes).toBeGreaterThan(5);
   });
 
-  it("shows a megabyte streamed as one line", async () => {
+  it("shows a megabyte streamed as one line", { ...slow, timeout: 120_000 }, async () => {
     const modelClient = new ScriptedModel([]);
     modelClient.createStream = async function* createStream() {
       for (let piece = 0; piece < 250_000; piece++) yield "abcd";
@@ -79,7 +80,7 @@ describe("renderToConsole", () => {
     const agent = new AssistantAgent({ name: "h", modelClient, modelClientStream: true });
     await renderToConsole(agent.onMessagesStream([]), { output, colors: true, summary: false });
     expect(output.text).toContain("abcd".repeat(1000));
-  }, 120_000);
+  });
 
   it("shows live output once, without control sequences", async () => {
     const live = ["one\n\u001B]0;owned\u0007", "\u001B[2Jtwo\n"];
