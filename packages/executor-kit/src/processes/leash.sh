@@ -4,11 +4,14 @@
 # marker file in it that says so, the number of prefixes, the prefixes, what to remove. It kills processes until it finds none, and only then
 # removes files, with the functions of `removal.sh`, because nothing in the session changes them any more. The owned directory comes
 # last and is entered first, so that no link can lead elsewhere. A named pipe that somebody puts in place of the marker at that moment
-# blocks only this shell.
+# blocks only this shell. Until then, it makes the named pipe, the last of its arguments before the prefixes, for each line that it reads:
+# a large program takes much longer to start another one.
 trap '' HUP INT TERM
-while read -r _; do :; done
-mark=$1=$2 owner=$2 groups=$3 owned=$4 marker=$5 prefixes=$6
-shift 6
+mark=$1=$2 owner=$2 groups=$3 owned=$4 marker=$5 pipe=$6 prefixes=$7
+shift 7
+while read -r _; do
+  if mkfifo -m 600 -- "$pipe"; then echo made; else echo failed; fi
+done
 # Calls $1 with each line of $2, whose characters stand for themselves.
 for_each() {
   usual=$IFS IFS='

@@ -19,6 +19,8 @@ export interface LeashOptions {
   readonly remove: readonly string[];
   /** Deletes all files and directories whose absolute paths start with one of these. */
   readonly removePrefixes?: readonly string[] | undefined;
+  /** Where `makePipe` makes a named pipe. Absolute path in one of the directories to delete. Default: nowhere. */
+  readonly pipe?: string | undefined;
   /** Deletes this directory if the file `functionsPackageMarker` in it contains the value of `mark`. Absolute path. */
   readonly removeOwned?: string | undefined;
 }
@@ -31,7 +33,7 @@ export interface LeashOptions {
 export class Leash {
   readonly #shell: ChildProcess | undefined;
 
-  constructor({ mark, controlGroups = [], remove, removePrefixes = [], removeOwned = "" }: LeashOptions) {
+  constructor({ mark, controlGroups = [], remove, removePrefixes = [], removeOwned = "", pipe }: LeashOptions) {
     if (process.platform === "win32") return;
     const words = [
       mark.name,
@@ -39,6 +41,7 @@ export class Leash {
       controlGroups.map(({ directory }) => directory).join("\n"),
       removeOwned,
       functionsPackageMarker,
+      pipe ?? "",
       String(removePrefixes.length),
       ...removePrefixes,
       ...remove,
@@ -47,12 +50,32 @@ export class Leash {
       cwd: "/",
       detached: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
-      stdio: ["pipe", "ignore", "ignore"],
+      stdio: ["pipe", pipe === undefined ? "ignore" : "pipe", "ignore"],
     });
     // Without a shell there is no leash, but blocks still run and stop() still cleans up.
     this.#shell.on("error", () => {});
     this.#shell.unref();
-    if (this.#shell.stdin instanceof net.Socket) this.#shell.stdin.unref();
+    for (const stream of [this.#shell.stdin, this.#shell.stdout]) {
+      stream?.on("error", () => {});
+      if (stream instanceof net.Socket) stream.unref();
+    }
+  }
+
+  /**
+   * Makes the named pipe, of which nothing may exist, without starting a process from this program. Returns whether that
+   * worked.
+   */
+  async makePipe(): Promise<boolean> {
+    const { stdin, stdout } = this.#shell ?? {};
+    if (!(stdout instanceof net.Socket) || stdout.destroyed || stdin?.writable !== true) return false;
+    stdout.ref();
+    stdin.write("\n");
+    const answer = await new Promise<string>((resolve) => {
+      stdout.once("data", (bytes: Buffer) => resolve(bytes.toString()));
+      stdout.once("close", () => resolve(""));
+    });
+    stdout.unref();
+    return answer === "made\n";
   }
 
   /** Ends the leash without ending or deleting anything. */
@@ -63,6 +86,6 @@ export class Leash {
     const ended = once(shell, "exit");
     shell.kill("SIGKILL");
     await ended;
-    shell.stdin?.destroy();
+    for (const stream of [shell.stdin, shell.stdout]) stream?.destroy();
   }
 }

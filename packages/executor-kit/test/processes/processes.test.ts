@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { access, lstat, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ControlGroup, hasVariable, killProcesses, Leash, listProcesses } from "@fenced/executor-kit";
@@ -264,6 +264,22 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
     await until(async () => missing(planned.directory));
     await until(async () => (await leashesOf(mark)).length === 0);
     expect(await missing(other.directory)).toBe(true);
+  });
+
+  it("makes a named pipe whenever nothing is in its place", async () => {
+    const directory = await temporaryDirectory();
+    const pipe = path.join(directory, "a 'pipe'");
+    const leash = new Leash({ mark: newMark(), remove: [], pipe });
+    expect(await leash.makePipe()).toBe(true);
+    expect((await lstat(pipe)).isFIFO()).toBe(true);
+    expect(await leash.makePipe()).toBe(false);
+    await rm(pipe);
+    expect(await leash.makePipe()).toBe(true);
+    await leash.release();
+    expect(await leash.makePipe()).toBe(false);
+    const without = new Leash({ mark: newMark(), remove: [] });
+    expect(await without.makePipe()).toBe(false);
+    await without.release();
   });
 
   it("ends without doing anything when it is released", async () => {

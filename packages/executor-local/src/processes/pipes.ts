@@ -229,22 +229,28 @@ export class PipeSupply {
 
 /** Single pipes, one of which can be made in advance. */
 export class OutputPipes {
-  readonly #directory: string;
+  readonly #name: string;
+  readonly #makeNamed: () => Promise<boolean>;
   #made: Pipe | undefined;
 
-  /** @param directory - of this program only. */
-  constructor(directory: string) {
-    this.#directory = directory;
+  /**
+   * @param name - absolute path in a directory of this program only.
+   * @param makeNamed - makes a named pipe there; returns whether it did.
+   */
+  constructor(name: string, makeNamed: () => Promise<boolean>) {
+    this.#name = name;
+    this.#makeNamed = makeNamed;
   }
 
   /** Makes the pipe to take next, if the system can. */
   async make(): Promise<void> {
-    this.#made = await this.#make();
+    if (canUsePipes && (await this.#makeNamed())) this.#made = openPipe(this.#name);
   }
 
   /** Returns a new pipe, or `undefined` if the system has none. */
   async take(): Promise<Pipe | undefined> {
-    const made = this.#made ?? (await this.#make());
+    if (!this.#made) await this.make();
+    const made = this.#made;
     this.#made = undefined;
     return made;
   }
@@ -253,15 +259,6 @@ export class OutputPipes {
   close(): void {
     if (this.#made) closePipe(this.#made);
     this.#made = undefined;
-  }
-
-  async #make(): Promise<Pipe | undefined> {
-    if (!canUsePipes) return undefined;
-    const name = path.join(this.#directory, "output");
-    return promisify(execFile)("mkfifo", ["-m", "600", name]).then(
-      () => openPipe(name),
-      () => undefined,
-    );
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import path from "node:path";
 import type { FunctionWithRequirements } from "@fenced/core";
 import { EgressProxy } from "@fenced/egress";
 import { findPlaceLanguages, type LanguageCommand, Leash, programsOf, SessionDirectories } from "@fenced/executor-kit";
@@ -57,8 +58,9 @@ export class SandboxConnector implements Connector {
     const groups = await LimitGroups.plan(`fenced-${randomUUID()}`);
     // Started before there is anything to remove, since this program may die at any moment.
     const mark = { name: sessionMark, value: settings.id };
-    const leash = new Leash({ mark, controlGroups: groups.all, ...directories.leashed });
-    const outputs = new OutputPipes(directories.sessionDirectory);
+    const pipe = path.join(directories.sessionDirectory, "output");
+    const leash = new Leash({ mark, controlGroups: groups.all, pipe, ...directories.leashed });
+    const outputs = new OutputPipes(pipe, async () => leash.makePipe());
     const parts = { directories, groups, leash, outputs };
     try {
       const [limits, made] = await Promise.allSettled([
