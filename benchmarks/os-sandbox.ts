@@ -89,7 +89,7 @@ report("OS sandbox against the local executor without one", [
     ...(await waited(process.execPath, "javascript", "console.log(1)", ["-e", "console.log(1)"])),
     goal: "",
   },
-  { what: "1 GB of output", unit: "ms", ...(await both(5, "python", gigabyte)), goal: "" },
+  { what: "1 GB of output", unit: "ms", ...(await both(5, "python", gigabyte)), goal: "ratio at most 1.2" },
   {
     what: "start and stop, against bubblewrap with an empty Python",
     unit: "ms",
@@ -98,6 +98,6 @@ report("OS sandbox against the local executor without one", [
       () => timed(bare),
       () => timed(startAndStop),
     )),
-    goal: "",
+    goal: "at most 50 ms",
   },
 ]);
