@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, join } from "node:path";
@@ -29,6 +30,10 @@ const pathOfNodeAlone = [
   folderOfNodeAlone(join(root, "node_modules/.cache/fenced-test"), process.env.PATH),
 ].join(delimiter);
 const backends = await (globalThis.fencedBackends ??= detectBackends(process.env.FENCED_BACKENDS));
+
+// A new folder for each state of the lockfile: Vitest removes what was cached with another one, also under tasks that are using it.
+const lockfile = createHash("sha256").update(readFileSync(join(root, "node_modules/.pnpm/lock.yaml")));
+const moduleCache = join(root, "node_modules/.cache/fenced-test", `modules-${lockfile.digest("hex").slice(0, 16)}`);
 
 // Dependencies are loaded by Node, which does not know this condition: what it leads to need not be what Node can load.
 const nodeConditions = defaultServerConditions.filter((condition) => condition !== "module");
@@ -102,7 +107,10 @@ export default defineConfig({
     teardownTimeout: 10_000,
     passWithNoTests: true,
     // Dozens of tasks load the same sources.
-    experimental: { fsModuleCache: process.env.CI !== undefined || process.env.TURBO_HASH !== undefined },
+    experimental: {
+      fsModuleCache: process.env.CI !== undefined || process.env.TURBO_HASH !== undefined,
+      fsModuleCachePath: moduleCache,
+    },
     sequence: { sequencer: LongestFirst },
     provide: { backends, pathOfNodeAlone },
     setupFiles: [join(root, "test-support/only-what-it-names.ts")],
