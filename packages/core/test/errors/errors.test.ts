@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import * as core from "../../src/index.ts";
 import {
   BackendUnavailableError,
+  CheckpointError,
   ComponentError,
   ExecutorStoppedError,
   FencedError,
@@ -15,6 +16,7 @@ import {
 
 const classes = [
   [BackendUnavailableError, "backend_unavailable"],
+  [CheckpointError, "checkpoint"],
   [ComponentError, "component_invalid"],
   [ExecutorStoppedError, "executor_stopped"],
   [FileNotFoundError, "file_not_found"],
