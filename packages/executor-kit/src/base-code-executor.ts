@@ -249,7 +249,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
   async checkpoint(options: CheckpointOptions): Promise<CheckpointReceipt> {
     const checked = checkOptions(checkpointOptions, options, "checkpoint");
-    return this.inTurn(checked.signal, (place, signal) => this.#checkpoints.take(place, checked, signal));
+    return this.inTurn(checked.signal, (place, signal) =>
+      this.#checkpoints.take(this.#withState(place), checked, signal),
+    );
   }
 
   async #run(
@@ -346,12 +348,17 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     try {
       const place = await current.ready(signal);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
-      await this.#checkpoints.restoreTo(place, signal);
+      await this.#checkpoints.restoreTo(this.#withState(place), signal);
       return current;
     } catch (error) {
       await current.close();
       throw error;
     }
+  }
+
+  #withState(place: P): { readonly place: P; readonly isStateful: boolean } {
+    const { stateful, languages } = { ...this.offered, ...place.facts.capabilities };
+    return { place, isStateful: stateful && languages.includes("python") };
   }
 
   #setUpFunctions(epoch: Epoch<P>, place: P, host: HostChoice): Promise<void> {

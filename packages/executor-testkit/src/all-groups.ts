@@ -1,5 +1,6 @@
 import { abort } from "./cases/abort.ts";
 import { blocks } from "./cases/blocks.ts";
+import { checkpoint } from "./cases/checkpoint.ts";
 import { code } from "./cases/code.ts";
 import { component } from "./cases/component.ts";
 import { concurrency } from "./cases/concurrency.ts";
@@ -58,6 +59,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   networkPolicy,
   files,
   fileStreams,
+  checkpoint,
   filename,
   workspace,
   workspaceLimit,

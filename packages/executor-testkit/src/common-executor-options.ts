@@ -1,4 +1,10 @@
-import type { ApproveHostCall, FunctionWithRequirements, HostFunction, NetworkPolicy } from "@fenced/core";
+import type {
+  ApproveHostCall,
+  FunctionWithRequirements,
+  HostFunction,
+  NetworkPolicy,
+  RestoreOption,
+} from "@fenced/core";
 
 /** The options that every executor has, under these names. The suite creates its executors with them. */
 export interface CommonExecutorOptions {
@@ -22,6 +28,8 @@ export interface CommonExecutorOptions {
   readonly functionsModule?: string;
   /** What the code may connect to. Only passed if the subject has `takesNetworkPolicy`. */
   readonly network?: NetworkPolicy;
+  /** The checkpoint that the executor starts with. */
+  readonly restore?: RestoreOption;
   /** Environment variables for all blocks. */
   readonly env?: Readonly<Record<string, string>>;
   /** Bytes of output that a call keeps. Default: 1 MiB. */

@@ -1,5 +1,7 @@
 import {
   capabilitiesUnknown,
+  type CheckpointOptions,
+  type CheckpointReceipt,
   type CodeBlock,
   type CodeExecutor,
   type CodeResult,
@@ -12,6 +14,7 @@ import {
   type FunctionPromptOptions,
   InvalidInputError,
   type ProcessOptions,
+  type RestoreReceipt,
   type RunningProcess,
   type StartOptions,
   type SubmitOptions,
@@ -79,6 +82,20 @@ export class ForwardingExecutor implements CodeExecutor {
 
   async restart(): Promise<void> {
     await this.#target.use((executor) => executor.restart());
+  }
+
+  get restored(): RestoreReceipt | undefined {
+    return this.#target.current?.restored;
+  }
+
+  async checkpoint(options: CheckpointOptions): Promise<CheckpointReceipt> {
+    return this.#target.use(async (executor) => {
+      const taking = executor.checkpoint?.(options);
+      if (taking) return taking;
+      throw new InvalidInputError("Checkpoints cannot be taken here", {
+        remedy: "Create executors that have the method checkpoint(), as all of Fenced's do.",
+      });
+    }, options.signal);
   }
 
   executeCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult> {

@@ -14,6 +14,7 @@ import {
 } from "../workspace/pinned-directory.ts";
 import { removeEntry, walkTree } from "../workspace/walk-tree.ts";
 import { asWorkspaceError, errorCode } from "../workspace/workspace-errors.ts";
+import { inTheWay } from "./in-the-way.ts";
 import type {
   FileParts,
   FileVisit,
@@ -319,13 +320,4 @@ async function kindAt(directory: PinnedDirectory, name: string): Promise<"direct
   });
   if (!stats) return undefined;
   return stats.isDirectory() ? "directory" : "file";
-}
-
-/** The error for something in the workspace that a checkpoint cannot replace. */
-function inTheWay(path: string, kind: "directory" | "file"): InvalidInputError {
-  const [there, wanted] = kind === "directory" ? ["a directory", "a file"] : ["a file", "a directory"];
-  return new InvalidInputError(
-    `${JSON.stringify(path)} is ${there} in the workspace, and ${wanted} in the checkpoint; nothing was restored`,
-    { remedy: "Remove it, or restore to an empty workspace." },
-  );
 }

@@ -1,16 +1,17 @@
-import {
-  type CheckpointOptions,
-  type CheckpointReceipt,
-  InvalidInputError,
-  type RestoreOption,
-  type RestoreReceipt,
-} from "@fenced/core";
+import type { CheckpointOptions, CheckpointReceipt, RestoreOption, RestoreReceipt } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import type { Place } from "../place.ts";
 import { Issues } from "./issues.ts";
 import { KeptFiles, type KeptFile } from "./kept-files.ts";
 import { restoreFiles } from "./restore-checkpoint.ts";
+import { keepVariables, loseVariables, noVariables, restoreVariables } from "./session-variables.ts";
 import { takeCheckpoint } from "./take-checkpoint.ts";
+
+/** A place, and whether its Python blocks share their variables. */
+interface OpenPlace {
+  readonly place: Place;
+  readonly isStateful: boolean;
+}
 
 /** The checkpoints of one executor: the one that it starts with, and those that it makes. */
 export class SessionCheckpoints {
@@ -29,7 +30,8 @@ export class SessionCheckpoints {
    *
    * @throws CheckpointError if the checkpoint is missing or damaged; the workspace is then as it was.
    */
-  async restoreTo({ files }: Pick<Place, "files">, signal: AbortSignal): Promise<void> {
+  async restoreTo({ place, isStateful }: OpenPlace, signal: AbortSignal): Promise<void> {
+    const { files } = place;
     this.#kept.forgetStates();
     if (!this.#restore) return;
     const { store, id } = this.#restore;
@@ -44,23 +46,26 @@ export class SessionCheckpoints {
       onFile: ({ path, parts }) => kept.set(path, { parts, state: undefined }),
     });
     this.#kept.remember(store, { id, files: kept });
-    this.restored = { id, ...counted, variables: [], incomplete: issues.all };
+    const variables = isStateful ? await restoreVariables(place, { saved, issues, signal }) : [];
+    if (!isStateful) loseVariables(saved, issues, "This executor keeps no variables between blocks");
+    this.restored = { id, ...counted, variables, incomplete: issues.all };
   }
 
   /** Takes a checkpoint of an open place. */
   async take(
-    place: Pick<Place, "files" | "facts">,
+    { place, isStateful }: OpenPlace,
     { store, maxBytes, variables = false }: CheckpointOptions,
     signal: AbortSignal,
   ): Promise<CheckpointReceipt> {
     const { files, facts } = place;
     const { workspacePath } = facts;
-    if (variables) throw noVariables();
+    if (variables && !isStateful) throw noVariables();
     // The store may not answer.
-    return untilAborted(takeCheckpoint({ store, files, workspacePath, maxBytes, signal, kept: this.#kept }), signal);
+    const request = { store, files, workspacePath, maxBytes, signal, kept: this.#kept };
+    const taken = takeCheckpoint({
+      ...request,
+      ...(variables && { variables: (writer, issues) => keepVariables(place, { writer, issues, signal }) }),
+    });
+    return untilAborted(taken, signal);
   }
-}
-
-function noVariables(): InvalidInputError {
-  return new InvalidInputError("Checkpoints cannot keep variables yet", { remedy: "Leave out `variables`." });
 }

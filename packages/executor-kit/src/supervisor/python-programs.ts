@@ -8,6 +8,7 @@ const processes: string = readFileSync(new URL("./blocks/processes.py", import.m
 const mounts: string = readFileSync(new URL("./files/mounts.py", import.meta.url), "utf8");
 const tunnels: string = readFileSync(new URL("./tunnels/tunnels.py", import.meta.url), "utf8");
 const blockProcess: string = readFileSync(new URL("./blocks/block_process.py", import.meta.url), "utf8");
+const files: string = readFileSync(new URL("./files/files.py", import.meta.url), "utf8");
 const blockSurroundings: string = readFileSync(
   new URL("./interpreters/block_surroundings.py", import.meta.url),
   "utf8",
@@ -51,7 +52,15 @@ export const measureProgram: string = withModules({
 /** Answers one request for workspace files. */
 export const filesProgram: string = withModules({
   _fenced_mounts: mounts,
-  _fenced_files: readFileSync(new URL("./files/files.py", import.meta.url), "utf8"),
+  _fenced_files: files,
+  _fenced_run_files: readFileSync(new URL("./files/run_files.py", import.meta.url), "utf8"),
+});
+
+/** Answers one request for the tree of the workspace. */
+export const treesProgram: string = withModules({
+  _fenced_mounts: mounts,
+  _fenced_files: files,
+  _fenced_trees: readFileSync(new URL("./files/trees.py", import.meta.url), "utf8"),
 });
 
 /** The waiting interpreter from which Python blocks are forked. */

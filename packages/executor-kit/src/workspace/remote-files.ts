@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import path from "node:path";
 import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
+import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, type FileLimits } from "./file-limits.ts";
 import { LocalCopies } from "./local-copies.ts";
@@ -37,6 +38,8 @@ export interface RemoteFileAccess {
   readonly measurable?: boolean;
   /** Whether `content` starts with the first wanted byte, so that earlier bytes need not be sent. */
   readonly seeks?: boolean;
+  /** The files with all that checkpoints keep of them. Default: only what `list` and `content` tell. */
+  readonly tree?: WorkspaceTree;
   /**
    * Creates or replaces a file and its parent directories. If the content breaks off, the file must not look complete.
    *
@@ -59,6 +62,7 @@ export class RemoteFiles implements BackendFiles {
   readonly #access: RemoteFileAccess;
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #limits: FileLimits;
+  readonly tree: WorkspaceTree | undefined;
   readonly diskUsage?: (atMost: number) => Promise<number>;
 
   /**
@@ -73,6 +77,7 @@ export class RemoteFiles implements BackendFiles {
     this.#access = access;
     this.#isHidden = isHidden;
     this.#limits = limits;
+    this.tree = access.tree && withoutHidden(access.tree, isHidden);
     if (access.measurable === true) this.diskUsage = (atMost) => sizeOfAll(access.list("."), atMost);
   }
 
@@ -171,6 +176,14 @@ export class RemoteFiles implements BackendFiles {
       { remedy: "Split it, or compress it and unpack it in a block; nothing was uploaded." },
     );
   }
+}
+
+function withoutHidden(tree: WorkspaceTree, isHidden: (relativePath: string) => boolean): WorkspaceTree {
+  return {
+    list: (add) => tree.list((entry) => (isHidden(entry.path) ? undefined : add(entry))),
+    read: (files, visit) => tree.read(files, visit),
+    create: (plan, lose) => tree.create(plan, lose),
+  };
 }
 
 /** The total size of all files; stops counting beyond `atMost`. */

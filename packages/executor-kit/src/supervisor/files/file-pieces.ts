@@ -36,7 +36,8 @@ export async function* inPieces(files: readonly SentFile[]): AsyncGenerator<Uint
   yield asPiece(Buffer.alloc(0));
 }
 
-function asPiece(bytes: Uint8Array): Buffer {
+/** Bytes after their length. */
+export function asPiece(bytes: Uint8Array): Buffer {
   const piece = Buffer.allocUnsafe(4 + bytes.length);
   piece.writeUInt32BE(bytes.length);
   piece.set(bytes, 4);

@@ -36,6 +36,8 @@ export interface FileRequest {
   readonly limitMs?: number;
   /** Milliseconds in all. Default: no limit. */
   readonly mostMs?: number;
+  /** The program to ask. Default: `filesProgram`. */
+  readonly program?: string;
   /** The supervisor to ask. Default: the current one. */
   readonly supervisor?: Supervisor;
 }
@@ -47,7 +49,7 @@ export interface FileRequest {
  */
 export async function* ask(
   place: FilesPlace,
-  { words, names, stdin, limitMs = quietMs, mostMs, ...given }: FileRequest,
+  { words, names, stdin, program: text = filesProgram, limitMs = quietMs, mostMs, ...given }: FileRequest,
 ): AsyncGenerator<Uint8Array, void, void> {
   const [, file = "."] = words;
   const supervisor = given.supervisor ?? (await place.supervisor());
@@ -55,7 +57,7 @@ export async function* ask(
   const ending = new AbortController();
   let late: NodeJS.Timeout | undefined;
   const program = {
-    argv: [python, "-I", "-S", "-X", "utf8", "-c", filesProgram, workspace, ...words],
+    argv: [python, "-I", "-S", "-X", "utf8", "-c", text, workspace, ...words],
     env: {},
     ...(stdin === undefined ? {} : { stdin: isLiveInput(stdin) ? watched(stdin, () => late?.refresh()) : stdin }),
   };

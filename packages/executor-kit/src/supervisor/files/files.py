@@ -338,9 +338,11 @@ verbs = {
     b"remove": remove,
 }
 
-try:
-    raise_limit()
-    verbs[verb]()
-except OSError as error:
-    sys.stderr.write("%s %d %s" % (errno.errorcode.get(error.errno, "EIO"), finished, error.strerror))
-    sys.exit(1)
+
+def answer(verbs):
+    try:
+        raise_limit()
+        verbs[verb]()
+    except OSError as error:
+        sys.stderr.write("%s %d %s" % (errno.errorcode.get(error.errno, "EIO"), finished, error.strerror))
+        sys.exit(1)

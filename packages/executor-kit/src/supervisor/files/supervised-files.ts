@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { FileInfo, FileStat } from "@fenced/core";
+import type { WorkspaceTree } from "../../checkpoints/workspace-tree.ts";
 import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
 import type { Supervisor } from "../supervisor.ts";
 import { inPieces, notAnAnswer, type ReceivedFile, receivedFiles, type SentFile } from "./file-pieces.ts";
 import { ask, type FileRequest, type FilesPlace } from "./file-request.ts";
+import { SupervisedTree } from "./supervised-tree.ts";
 
 /** Milliseconds that a removal may take in all; code can make new directories as fast as they are removed. */
 const removeMs = 300_000;
@@ -37,10 +39,12 @@ export interface UnlistedPath {
 export class SupervisedFiles implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
+  readonly tree: WorkspaceTree;
   readonly #settings: SupervisedFilesSettings;
 
   constructor(settings: SupervisedFilesSettings) {
     this.#settings = settings;
+    this.tree = new SupervisedTree(settings);
   }
 
   async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
