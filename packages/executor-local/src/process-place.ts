@@ -186,9 +186,10 @@ export class ProcessPlace implements Place {
   }
 
   async reset(): Promise<void> {
+    // First, because a shell that is still being made may enter the group after everything in it was killed.
+    await this.#parts.shells.dismiss();
     await this.#parts.ground.endProcesses({ endedRoots: this.#started });
     this.#started.clear();
-    await this.#parts.shells.dismiss();
     for (const socket of this.#leftOpen) socket.destroy();
   }
 

@@ -73,9 +73,10 @@ export class ControlGroup {
   /** Ends all processes of the group, and waits until they are dead. */
   async kill(): Promise<void> {
     try {
-      await writeFile(path.join(this.directory, "cgroup.kill"), "1");
       const giveUp = performance.now() + deadlineMs;
       for (let wait = 1; performance.now() < giveUp; wait = Math.min(wait * 2, 50)) {
+        // Again each time, because a process that was on its way into the group may have entered it meanwhile.
+        await writeFile(path.join(this.directory, "cgroup.kill"), "1");
         if (!/^populated 1$/m.test(await readFile(path.join(this.directory, "cgroup.events"), "utf8"))) return;
         await sleep(wait);
       }

@@ -99,7 +99,7 @@ export class WaitingShells {
     }
   }
 
-  /** Gives up the waiting shell; call this when the session's processes have been killed. */
+  /** Gives up the waiting shell, and one that is being made. */
   async dismiss(): Promise<void> {
     await this.#making;
     const shell = this.#waiting;
