@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
-import { type CodeBlock, type CodeExecutor, codeResultForModel, followRun } from "@fenced/core";
+import {
+  type CodeBlock,
+  type CodeExecutor,
+  codeResultForModel,
+  followRun,
+  type SubmitOptions,
+  type SubmittedRun,
+} from "@fenced/core";
 import { followSignals } from "@fenced/core/abort";
 import type { ToolExecutionOptions } from "ai";
 import type { CodeExecutionFinished, CodeExecutionOutput } from "./code-execution-output.ts";
@@ -20,21 +27,22 @@ export async function* runCode(
 ): AsyncGenerator<CodeExecutionOutput, void, void> {
   const { timeoutMs, progressIntervalMs = 250, maxProgressCharacters = 4000 } = options;
   const news = new News();
-  const ending = new AbortController();
-  const unfollow = followSignals(ending, [signal]);
   let output = "";
   const waiting = new WaitingCalls(options, () => news.tell());
   const functions = waiting.functions(callOptions);
   signal?.throwIfAborted();
-  const submitted = await executor.submit([block], {
+  const submitted = await submit(executor, block, {
     id: runId(block, callOptions.toolCallId),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(functions.length > 0 && { functions }),
   });
-  const cancel = (): void => void submitted.cancel();
-  ending.signal.addEventListener("abort", cancel, { once: true });
-  if (ending.signal.aborted) cancel();
+  const following = new AbortController();
+  const unfollow = followSignals(following, [signal]);
+  const leave = enter(submitted);
+  // Nobody may be reading when the call is aborted.
+  following.signal.addEventListener("abort", () => void leave(), { once: true });
   const run = followRun(submitted, {
+    signal: following.signal,
     intervalMs: progressIntervalMs,
     maxCharacters: maxProgressCharacters,
     cumulative: true,
@@ -70,11 +78,34 @@ export async function* runCode(
     signal?.throwIfAborted();
     throw error;
   } finally {
-    // Has no effect on a run that has ended.
-    ending.abort();
+    following.abort();
+    await leave();
     await ended;
     unfollow();
   }
+}
+
+/** How many calls follow a run. */
+const followers = new WeakMap<SubmittedRun, number>();
+
+/** Counts a call as following a run. Returns how to leave it: the last one that leaves ends the run, if it still goes on. */
+function enter(run: SubmittedRun): () => Promise<void> {
+  followers.set(run, (followers.get(run) ?? 0) + 1);
+  let left: Promise<void> | undefined;
+  return () => (left ??= leave(run));
+}
+
+async function leave(run: SubmittedRun): Promise<void> {
+  const others = (followers.get(run) ?? 1) - 1;
+  if (others > 0) followers.set(run, others);
+  else followers.delete(run);
+  if (others === 0) await run.cancel();
+}
+
+/** Submits the code; if an earlier attempt under this id was aborted or failed, the code runs again. */
+async function submit(executor: CodeExecutor, block: CodeBlock, options: SubmitOptions): Promise<SubmittedRun> {
+  const run = await executor.submit([block], options);
+  return run.state === "failed" ? executor.submit([block], { ...options, id: undefined }) : run;
 }
 
 /** An id that nobody has chosen by counting: a UUID, or so many characters of a random text. */

@@ -7,9 +7,10 @@ const executor = new LocalCommandLineCodeExecutor();
 afterAll(() => executor.stop());
 
 /** Calls the tool as the AI SDK does, and returns what the code printed. */
-async function outputOf(toolCallId: string, code: string): Promise<string> {
+async function outputOf(toolCallId: string, code: string, abortSignal?: AbortSignal): Promise<string> {
   const { execute } = codeExecutionTool(executor);
-  const outputs = await execute?.({ language: "bash", code }, { toolCallId, messages: [] });
+  const call = { toolCallId, messages: [], ...(abortSignal && { abortSignal }) };
+  const outputs = await execute?.({ language: "bash", code }, call);
   if (outputs === undefined || !(Symbol.asyncIterator in outputs)) throw new Error("the tool streams no output");
   let text = "";
   for await (const output of outputs) text = output.output;
@@ -25,6 +26,30 @@ describe("a tool call that is repeated", needs("bash"), () => {
       expect(await outputOf(id, counting)).toBe(first);
       expect(await outputOf(id, "echo other code")).toBe("other code\n");
     }
+  });
+
+  it("goes on if only one of those who wait for it is aborted, and runs again if all were", async () => {
+    const id = "call_2LzPx0aB3dE5gH7jK9mN8fKq";
+    const code = `${counting}; until [ -e go ]; do sleep 0.02; done; echo went on`;
+    const leaving = new AbortController();
+    const first = outputOf(id, code, leaving.signal);
+    const second = outputOf(id, code);
+    leaving.abort(new Error("enough"));
+    await expect(first).rejects.toThrow("enough");
+    await executor.files.write("go", "");
+    expect(await second).toMatch(/went on\n$/);
+    await executor.files.remove("go");
+
+    const other = "call_3LzPx0aB3dE5gH7jK9mN8fKq";
+    const stopping = new AbortController();
+    const stopped = outputOf(other, code, stopping.signal);
+    await expect
+      .poll(() => executor.runs().some(({ state, lastSeq }) => state === "running" && lastSeq > 1))
+      .toBe(true);
+    stopping.abort(new Error("stop"));
+    await expect(stopped).rejects.toThrow("stop");
+    await executor.files.write("go", "");
+    expect(await outputOf(other, code)).toMatch(/went on\n$/);
   });
 
   it("runs again if providers count their calls", async () => {

@@ -101,11 +101,11 @@ export interface CodeExecutor extends AsyncDisposable {
   streamCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
 
   /**
-   * Begins a run that goes on without anybody who waits for it: a closed browser, an aborted request or a retry loses
-   * nothing. Submitting the same blocks under the same id again returns the same run, which is never executed twice,
-   * unless it failed before its first block began. The program does not wait for readers. The executor keeps the first
-   * and last events of each run, up to 1 MiB, and the last 100 runs that have ended, up to 256 MiB; of 10,000 older ones
-   * it knows the ids. A `stop()` ends runs, but what is kept stays.
+   * Begins a run that keeps running when no one is waiting: a closed browser, an aborted request or a retry loses nothing.
+   * Submitting the same blocks under the same id again, with the same input and variables, returns the same run, which is
+   * never executed twice, unless it failed before its first block began. The program does not wait for readers. The executor keeps the first
+   * and last events of each run, up to 1 MiB, and the 100 runs that ended last, up to 256 MiB; it remembers the ids of
+   * 10,000 older ones. A `stop()` ends runs, but what is kept stays.
    *
    * @returns the run, which need not have begun.
    * @throws InvalidInputError if there are no blocks, an option is unknown or wrong, or the id was used for other blocks

@@ -85,8 +85,8 @@ export async function executeWithProgress(
 }
 
 /**
- * Waits for a submitted run, and passes on what it prints, from the beginning, as `executeWithProgress` does. Nobody who
- * stops waiting ends the run.
+ * Waits for a submitted run, and passes on what it prints, from the beginning, as `executeWithProgress` does. Stopping the
+ * wait does not end the run.
  *
  * @throws what `SubmittedRun.result` throws; InvalidInputError if an option is unknown or wrong; the reason of
  * `options.signal` once it is aborted.

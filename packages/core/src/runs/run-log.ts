@@ -5,6 +5,9 @@ import type { RunEvent } from "./submitted-run.ts";
 /** Characters of text that one event may have after others were added to it. */
 const longestText = 16_384;
 
+/** What an added piece of text takes in memory besides its characters, until the event is complete, in bytes. */
+const pieceSize = 32;
+
 /** What a log keeps of an event. */
 interface Entry {
   readonly event: ExecutionEvent;
@@ -47,12 +50,21 @@ export class RunLog {
     return this.#firstSize + this.#lastSize;
   }
 
+  /** The position of the last event; 0 before the first one. */
+  get lastSeq(): number {
+    return this.#count;
+  }
+
   add(event: ExecutionEvent): void {
     const isInFirst = this.#last.length === 0;
     const [entries, size] = isInFirst ? [this.#first, this.#firstSize] : [this.#last, this.#lastSize];
     const before = entries.at(-1);
     const joined = before && this.#count > this.#read ? join(before.event, event) : undefined;
-    const entry = { event: joined ?? event, size: this.#sizeOf(joined ?? event) };
+    const entry = {
+      event: joined ?? event,
+      size:
+        this.#sizeOf(joined ?? event) + (joined && before ? before.size - this.#sizeOf(before.event) + pieceSize : 0),
+    };
     const grown = size + entry.size - (joined && before ? before.size : 0);
     if (joined) entries.pop();
     else this.#count += 1;

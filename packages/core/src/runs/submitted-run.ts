@@ -34,14 +34,16 @@ export interface RunEvent {
 }
 
 /**
- * A run that goes on without anybody who waits for it: `submit` begins it, and any number of readers can follow it, now
- * or later.
+ * A run that keeps running when no one is waiting: `submit` begins it, and any number of readers can follow it, now or
+ * later.
  */
 export interface SubmittedRun {
   /** Identifies the run within its executor. */
   readonly id: string;
   /** `"failed"`: `result` rejects, because the run was cancelled, the executor was stopped, or its backend broke down. */
   readonly state: "running" | "finished" | "failed";
+  /** The `seq` of the last event so far; 0 before the first one. */
+  readonly lastSeq: number;
 
   /**
    * Yields what has happened, then what happens, and ends after the `result`. The run does not wait for a reader: what is

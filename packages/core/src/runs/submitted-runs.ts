@@ -57,6 +57,8 @@ export class SubmittedRuns {
   readonly #settings: SubmittedRunsSettings;
   /** In order of their submission. */
   readonly #runs = new Map<string, Submission>();
+  /** Those of them that have ended, in that order. */
+  readonly #ended = new Set<Submission>();
   /** What was submitted under ids whose runs are no longer kept. */
   readonly #forgotten = new Map<string, string>();
 
@@ -68,21 +70,22 @@ export class SubmittedRuns {
   submit(blocks: readonly CodeBlock[], options: SubmitOptions = {}): SubmittedRun {
     const { id = randomUUID(), ...checked } = checkOptions(submitOptions, options, "submit");
     checkExecuteArguments(blocks, {});
-    const content = digest(blocks);
+    const content = digest(blocks, checked);
     const known = this.#runs.get(id);
-    if ((known?.content ?? this.#forgotten.get(id) ?? content) !== content) {
-      throw new InvalidInputError(`The run ${JSON.stringify(id)} was submitted with other code`, {
-        remedy: "Choose a new id for each run, and submit the same blocks only to get the same run again.",
-      });
+    // What failed before a block began has done nothing.
+    if (known && (known.state !== "failed" || known.hasBegun)) {
+      known.assertSame(content);
+      return known;
     }
-    if (known) return known;
-    if (this.#forgotten.has(id)) throw noLongerKept(id);
+    const forgotten = this.#forgotten.get(id);
+    if (forgotten !== undefined) throw forgotten === content ? noLongerKept(id) : otherCode(id);
     const { stream, sizeOf = sizeOfEvent } = this.#settings;
     const cancelling = new AbortController();
     const events = stream(blocks, { ...checked, signal: cancelling.signal });
-    const run = new Submission({ id, content, cancelling, events, log: new RunLog(mostEventBytes, sizeOf) });
+    const run = new Submission({ id, content, cancelling, events, sizeOf });
+    if (known) this.#forget(known);
     this.#runs.set(id, run);
-    void run.ended.then(() => this.#ended(run));
+    void run.ended.then(() => this.#end(run));
     return run;
   }
 
@@ -106,23 +109,26 @@ export class SubmittedRuns {
     return [...this.#runs.values()].some(({ state }) => state === "running");
   }
 
-  /** Forgets the oldest runs that have ended, but not the last one; and one that never began, which may be submitted again. */
-  #ended(last: Submission): void {
-    if (!last.hasBegun) this.#runs.delete(last.id);
-    const ended = [...this.#runs.values()].filter(({ state }) => state !== "running");
-    let size = ended.reduce((sum, run) => sum + run.size, 0);
-    let count = ended.length;
-    for (const run of ended.slice(0, -1)) {
-      if (count <= mostEnded && size <= mostEndedBytes) break;
-      count -= 1;
+  /** Forgets the runs that ended first, but not the one that ended last. */
+  #end(last: Submission): void {
+    // A run that was submitted again has taken its place.
+    if (this.#runs.get(last.id) === last) this.#ended.add(last);
+    let size = [...this.#ended].reduce((sum, run) => sum + run.size, 0);
+    for (const run of this.#ended) {
+      if (run === last || (this.#ended.size <= mostEnded && size <= mostEndedBytes)) break;
       size -= run.size;
-      this.#runs.delete(run.id);
+      this.#forget(run);
       this.#forgotten.set(run.id, run.content);
     }
     for (const id of this.#forgotten.keys()) {
       if (this.#forgotten.size <= mostForgotten) break;
       this.#forgotten.delete(id);
     }
+  }
+
+  #forget(run: Submission): void {
+    this.#ended.delete(run);
+    this.#runs.delete(run.id);
   }
 }
 
@@ -133,7 +139,7 @@ interface SubmissionParts {
   /** Ends the run. */
   readonly cancelling: AbortController;
   readonly events: AsyncIterable<ExecutionEvent>;
-  readonly log: RunLog;
+  readonly sizeOf: (event: ExecutionEvent) => number;
 }
 
 /** A submitted run. */
@@ -142,6 +148,7 @@ class Submission implements SubmittedRun {
   readonly content: string;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
+  readonly #sizeOf: SubmissionParts["sizeOf"];
   readonly #log: RunLog;
   readonly #cancelling: AbortController;
   readonly #result: Promise<CodeResult>;
@@ -149,10 +156,11 @@ class Submission implements SubmittedRun {
   #hasBegun = false;
   #resultSize = 0;
 
-  constructor({ id, content, cancelling, events, log }: SubmissionParts) {
+  constructor({ id, content, cancelling, events, sizeOf }: SubmissionParts) {
     this.id = id;
     this.content = content;
-    this.#log = log;
+    this.#sizeOf = sizeOf;
+    this.#log = new RunLog(mostEventBytes, sizeOf);
     this.#cancelling = cancelling;
     this.#result = this.#collect(events);
     this.ended = this.#result.then(
@@ -165,9 +173,18 @@ class Submission implements SubmittedRun {
     return this.#state;
   }
 
+  get lastSeq(): number {
+    return this.#log.lastSeq;
+  }
+
   /** True once a block has begun. */
   get hasBegun(): boolean {
     return this.#hasBegun;
+  }
+
+  /** @throws InvalidInputError if the run is one of something else. */
+  assertSame(content: string): void {
+    if (this.content !== content) throw otherCode(this.id);
   }
 
   /** What the run takes in memory, in bytes. */
@@ -195,7 +212,7 @@ class Submission implements SubmittedRun {
         this.#hasBegun = true;
         this.#log.add(event);
         if (event.type !== "result") continue;
-        this.#resultSize = resultSize(event.result);
+        this.#resultSize = this.#sizeOfResult(event.result);
         this.#state = "finished";
         this.#log.end();
         return event.result;
@@ -209,6 +226,17 @@ class Submission implements SubmittedRun {
       throw error;
     }
   }
+
+  #sizeOfResult({ blocks, displays }: CodeResult): number {
+    const text = blocks.reduce((sum, { output }) => sum + output.length, 1024);
+    return displays.reduce((sum, display) => sum + this.#sizeOf({ type: "display", index: 0, display }), text);
+  }
+}
+
+function otherCode(id: string): InvalidInputError {
+  return new InvalidInputError(`The run ${JSON.stringify(id)} was submitted with other code, input or variables`, {
+    remedy: "Choose a new id for each run, and submit the same blocks only to get the same run again.",
+  });
 }
 
 function noLongerKept(id: string): InvalidInputError {
@@ -217,15 +245,13 @@ function noLongerKept(id: string): InvalidInputError {
   });
 }
 
-/** Identifies blocks by what they would run. */
-function digest(blocks: readonly CodeBlock[]): string {
-  const parts = blocks.map(({ language, code }) => [language, code]);
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64");
-}
-
-/** What a result takes in memory besides its rich outputs, which the events have, too, in bytes. */
-function resultSize({ blocks }: CodeResult): number {
-  return blocks.reduce((sum, { output }) => sum + output.length, 1024);
+/** Identifies a run by what it would do. */
+function digest(blocks: readonly CodeBlock[], { stdin, env = {} }: SubmitOptions): string {
+  const code = blocks.map((block) => [block.language, block.code]);
+  const variables = Object.entries(env).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return createHash("sha256")
+    .update(JSON.stringify([code, stdin ?? null, variables]))
+    .digest("base64");
 }
 
 function sizeOfEvent(event: ExecutionEvent): number {

@@ -56,7 +56,8 @@ const eventStreamOptions: z.ZodType<EventStreamOptions> = optionsSchema({
  * disconnects, or `signal` is aborted, the stream is closed, which kills what is running.
  *
  * A submitted run goes on when its client leaves. Its events have ids, and a client that comes back with the header
- * `Last-Event-ID`, as browsers and `readEventStream` do by themselves, gets those that it has missed.
+ * `Last-Event-ID`, as browsers and `readEventStream` do by themselves, gets those that it has missed; if it has all of a run
+ * that has ended, it gets status 204, which tells a browser to stop.
  *
  * Returns a standard response: Hono, Next.js, Deno and Bun accept it as it is; with Fastify 5, use `reply.send`.
  *
@@ -78,13 +79,16 @@ export function eventStreamResponse(
 ): Response {
   const { request, ...checked } = checkOptions(eventStreamOptions, options, "eventStreamResponse");
   const left = new AbortController();
+  const after = isRun(stream) ? lastSeen(stream, request) : undefined;
+  // An EventSource connects again after every end of a stream, until it gets this status.
+  if (isRun(stream) && after !== undefined && after >= endOf(stream)) return new Response(null, { status: 204 });
   let items: AsyncIterable<object>;
   if (typeof stream === "function") items = stream(left.signal);
-  else items = isRun(stream) ? missedBy(request, stream, left.signal) : stream;
+  else items = isRun(stream) ? stream.events({ after: after ?? 0, signal: left.signal }) : stream;
   const source = new EventSource(items, left, {
     ...checked,
     signal: checked.signal ?? request?.signal,
-    hasIds: isRun(stream),
+    run: isRun(stream) ? stream : undefined,
   });
   return new Response(new ReadableStream(source), {
     headers: {
@@ -109,14 +113,18 @@ function isRun(stream: object): stream is SubmittedRun {
   return hasMethod(stream, "events") && hasMethod(stream, "cancel");
 }
 
-/** The events of a run after the last one that the client has. */
-function missedBy(
-  request: EventStreamRequest | undefined,
-  run: SubmittedRun,
-  signal: AbortSignal,
-): AsyncIterable<RunEvent> {
-  const lastEventId = request?.headers.get("last-event-id") ?? "";
-  return run.events({ after: /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0, signal });
+/** The last event of a run that the client has; one that there never was is from another run, which had the same address. */
+function lastSeen(run: SubmittedRun, request: EventStreamRequest | undefined): number | undefined {
+  const id = request?.headers.get("last-event-id") ?? "";
+  if (!/^\d{1,15}$/.test(id)) return undefined;
+  const last = run.state === "running" ? run.lastSeq : endOf(run);
+  return Number(id) > last ? undefined : Number(id);
+}
+
+/** The id of the last event of a run that has ended: its result, or after its last event the error. */
+function endOf({ state, lastSeq }: SubmittedRun): number {
+  if (state === "running") return Infinity;
+  return state === "failed" ? lastSeq + 1 : lastSeq;
 }
 
 /** The text of one event. A run's events have ids, with which a client that connects again says what it has. */
@@ -135,8 +143,8 @@ function dataLine(value: object): string {
 const encoder = new TextEncoder();
 
 interface EventSourceOptions extends Omit<EventStreamOptions, "request"> {
-  /** The items are events of a run. */
-  readonly hasIds: boolean;
+  /** The run whose events the items are. */
+  readonly run: SubmittedRun | undefined;
 }
 
 /** Turns items into events, one each time the response has room. */
@@ -159,7 +167,7 @@ class EventSource {
     try {
       const step = await this.#next();
       if (step.done === true) this.#complete(controller);
-      else controller.enqueue(encoder.encode(eventText(step.value, this.#options.hasIds)));
+      else controller.enqueue(encoder.encode(eventText(step.value, this.#options.run !== undefined)));
     } catch (error) {
       this.#fail(controller, error);
     } finally {
@@ -213,7 +221,9 @@ class EventSource {
     // A client that disconnected gets nothing more, and the response is already closed.
     if (this.#ended) return;
     if (!this.#left.signal.aborted) this.#options.onError?.(error);
-    controller.enqueue(encoder.encode(dataLine(errorToJson(error))));
+    const { run } = this.#options;
+    const id = run?.state === "failed" ? `id: ${endOf(run)}\n` : "";
+    controller.enqueue(encoder.encode(`${id}${dataLine(errorToJson(error))}`));
     this.#end(controller);
   }
 

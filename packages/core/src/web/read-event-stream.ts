@@ -49,10 +49,11 @@ export async function* readEventStream(
   response: Response,
   { reconnect = getAgain(response), signal }: ReadEventStreamOptions = {},
 ): AsyncGenerator<object, void, void> {
-  const type = response.headers.get("content-type") ?? "";
-  if (response.body === null || !type.startsWith("text/event-stream")) throw await refusal(response);
-  let body = response.body;
-  for (let lastEventId: string | undefined; ;) {
+  if (response.body === null || !isEventStream(response)) throw await refusal(response);
+  let { body } = response;
+  let lastEventId: string | undefined;
+  const attempts = new Attempts(reconnect, signal);
+  for (;;) {
     let lost: unknown;
     const events = eventsOf(body, signal);
     try {
@@ -63,6 +64,7 @@ export async function* readEventStream(
         }
         const { event, data, id } = step;
         if (event === endOfStream.event) return;
+        attempts.succeeded();
         if (id !== undefined) lastEventId = id;
         const item = itemOf(data);
         if (item instanceof Error) throw item;
@@ -71,9 +73,11 @@ export async function* readEventStream(
     } finally {
       await events.return();
     }
-    const again = lastEventId === undefined ? undefined : await connectAgain(lastEventId, reconnect, signal);
-    if (!again) throw cutOff(lost, lastEventId !== undefined);
-    body = again;
+    if (lastEventId === undefined) throw cutOff(lost, false);
+    const again = await attempts.next(lastEventId, lost);
+    if (again.status === 204) return;
+    if (again.body === null || !isEventStream(again)) throw await refusal(again);
+    ({ body } = again);
   }
 }
 
@@ -96,30 +100,49 @@ function getAgain({ url }: Response): ReadEventStreamOptions["reconnect"] {
   return (lastEventId) => fetch(url, { headers: { accept: "text/event-stream", "last-event-id": lastEventId } });
 }
 
-/** The body of a new connection; `undefined` if the server refuses one, or cannot be reached. */
-async function connectAgain(
-  lastEventId: string,
-  reconnect: ReadEventStreamOptions["reconnect"],
-  signal: AbortSignal | undefined,
-): Promise<ReadableStream<Uint8Array> | undefined> {
-  if (!reconnect) return undefined;
-  for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
-    await pause(Math.min(250 * 2 ** attempt, longestWaitMs), signal);
-    let response: Response;
-    try {
-      response = await untilAborted(reconnect(lastEventId), signal);
-    } catch (error) {
-      if (!isConnectionError(error)) throw error;
-      continue;
-    }
-    if (response.ok && (response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
-      return response.body ?? undefined;
-    }
-    await response.body?.cancel().catch(() => {});
-    // A proxy whose server restarts answers with 502 or 503.
-    if (response.status < 500 && response.status !== 429) return undefined;
+function isEventStream({ ok, headers }: Response): boolean {
+  return ok && (headers.get("content-type") ?? "").startsWith("text/event-stream");
+}
+
+/** Attempts to connect again, which are counted until an event arrives. */
+class Attempts {
+  readonly #reconnect: ReadEventStreamOptions["reconnect"];
+  readonly #signal: AbortSignal | undefined;
+  #count = 0;
+
+  constructor(reconnect: ReadEventStreamOptions["reconnect"], signal: AbortSignal | undefined) {
+    this.#reconnect = reconnect;
+    this.#signal = signal;
   }
-  return undefined;
+
+  /** An event arrived. */
+  succeeded(): void {
+    this.#count = 0;
+  }
+
+  /**
+   * Connects again, and returns the server's answer.
+   *
+   * @param lost - why the connection was lost, if that is known.
+   * @throws BackendUnavailableError if nobody answers, or it is not known how to connect.
+   */
+  async next(lastEventId: string, lost: unknown): Promise<Response> {
+    let cause = lost;
+    while (this.#reconnect && this.#count < mostAttempts) {
+      await pause(Math.min(250 * 2 ** this.#count, longestWaitMs), this.#signal);
+      this.#count += 1;
+      try {
+        const response = await untilAborted(this.#reconnect(lastEventId), this.#signal);
+        // A proxy whose server restarts answers with 502 or 503.
+        if (response.status < 500 && response.status !== 429) return response;
+        cause = await refusal(response);
+      } catch (error) {
+        if (!isConnectionError(error)) throw error;
+        cause = error;
+      }
+    }
+    throw cutOff(cause, true);
+  }
 }
 
 async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
@@ -204,7 +227,7 @@ function itemOf(data: string): unknown {
 
 function cutOff(cause: unknown, goesOn: boolean): BackendUnavailableError {
   const remedy = goesOn
-    ? "The run goes on: read its events again, or ask the server for its result."
+    ? "The run may go on: read its events again, or ask the server for its result."
     : "What was running has ended; run it again. If it happens often, raise the time limits of proxies between this program and the server.";
   return new BackendUnavailableError("The event stream ended early: the connection closed before the end was sent", {
     remedy,

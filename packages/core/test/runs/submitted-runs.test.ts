@@ -140,10 +140,55 @@ describe("submitted runs", () => {
       if (attempts === 1) throw new BackendUnavailableError("No daemon", { remedy: "Start it." });
       yield* printing([]);
     });
-    await expect(runs.submit(someBlocks, { id: "one" }).result()).rejects.toThrow("No daemon");
-    await new Promise(setImmediate);
-    expect(runs.runs()).toEqual([]);
+    const first = runs.submit(someBlocks, { id: "one" });
+    await expect(first.result()).rejects.toThrow("No daemon");
+    // Whoever asks later learns why, and submits it again if that helps.
+    expect([runs.run("one"), first.state]).toEqual([first, "failed"]);
+    await expect(runs.run("one").result()).rejects.toThrow("No daemon");
     expect(await runs.submit(someBlocks, { id: "one" }).result()).toBe(emptyResult);
+    expect(runs.runs()).toHaveLength(1);
+  });
+
+  it("are forgotten in the order in which they end", async () => {
+    let go: () => void = () => {};
+    const gone = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    let submitted = 0;
+    const runs = runsOf(async function* () {
+      submitted += 1;
+      if (submitted === 1) await gone;
+      yield* printing([]);
+    });
+    const long = runs.submit(someBlocks, { id: "long" });
+    for (let number = 0; number < 105; number += 1) await runs.submit(someBlocks).result();
+    go();
+    await long.result();
+    await new Promise(setImmediate);
+    expect(runs.run("long")).toBe(long);
+    expect(runs.runs()).toHaveLength(100);
+  });
+
+  it("count the rich outputs of their results", async () => {
+    const data = { "image/png": new Uint8Array(60_000_000) };
+    const result = { ...emptyResult, displays: [{ data, files: [] }] };
+    const runs = runsOf(async function* () {
+      yield { type: "result", result };
+    });
+    for (let number = 0; number < 6; number += 1) await runs.submit(someBlocks).result();
+    await new Promise(setImmediate);
+    expect(runs.runs()).toHaveLength(4);
+  });
+
+  it("differ by their input and their variables", async () => {
+    const runs = runsOf(() => printing([]));
+    const options = { id: "one", stdin: "1", env: { A: "1", B: "2" } };
+    const first = runs.submit(someBlocks, options);
+    expect(runs.submit(someBlocks, { ...options, env: { B: "2", A: "1" } })).toBe(first);
+    for (const other of [{ stdin: "2" }, { env: { A: "2" } }]) {
+      expect(() => runs.submit(someBlocks, { ...options, ...other })).toThrow(InvalidInputError);
+    }
+    await first.result();
   });
 
   it("leave nothing behind if the executor refuses them at once", () => {

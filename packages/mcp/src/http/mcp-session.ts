@@ -108,15 +108,22 @@ export class McpSession<User> {
   #requestOver(): void {
     this.#requests -= 1;
     if (this.#requests > 0 || this.#ended) return;
-    this.#idleSince = performance.now();
     this.#watchIdle();
   }
 
   #watchIdle(): void {
-    this.#timer = setTimeout(() => {
-      if (this.#runsCode) this.#watchIdle();
-      else void this.end();
-    }, this.#idleMs);
+    clearTimeout(this.#timer);
+    this.#idleSince = performance.now();
+    const running = this.#executor.runs().find(({ state }) => state === "running");
+    if (!running) {
+      this.#timer = setTimeout(() => void this.end(), this.#idleMs);
+      return;
+    }
+    // Its result can still be read for as long as any session may be idle.
+    const again = (): void => {
+      if (this.#requests === 0 && !this.#ended) this.#watchIdle();
+    };
+    running.result().then(again, again);
   }
 
   /** Ends the session, which calls `onEnd`. */

@@ -42,7 +42,7 @@ export class RunningCode {
 
   /** Begins a run, and waits for it for a while. */
   async begin(block: CodeBlock, extra: Extra): Promise<Waited> {
-    const client = new WaitingClient(this.#options.heartbeatMs);
+    const client = new WaitingRequests(this.#options.heartbeatMs);
     // While no request waits for the code, a call of a function waits for one, since only its client can be asked.
     const approve: ApproveHostCall = async (call) =>
       this.#options.approver(await untilAborted(client.extra, call.signal))(call);
@@ -103,9 +103,10 @@ export class RunningCode {
       return { result };
     } catch (error) {
       if (error === enough) return { id: run.id, output: code.output };
-      this.#goingOn.delete(run.id);
-      // Whoever cancels the request means the code.
-      if (extra.signal.aborted) await run.cancel();
+      // A cancelled request means the code, unless another one waits for it.
+      const isLast = leave() === 0;
+      if (extra.signal.aborted && isLast) await run.cancel();
+      if (isLast) this.#goingOn.delete(run.id);
       throw error;
     } finally {
       cancel();
@@ -120,14 +121,14 @@ const mostRemembered = 100;
 
 const enough = new DOMException("The request is answered before the code has ended", "AbortError");
 
-/** A run and whoever waits for it. */
+/** A run and the requests that wait for it. */
 class Code {
   readonly run: SubmittedRun;
-  readonly client: WaitingClient;
+  readonly client: WaitingRequests;
   /** What was printed so far, or the end of that. */
   output = "";
 
-  constructor(run: SubmittedRun, client: WaitingClient) {
+  constructor(run: SubmittedRun, client: WaitingRequests) {
     this.run = run;
     this.client = client;
     const follow = (options: FollowOptions): void => void followRun(run, options).catch(() => {});
@@ -136,12 +137,16 @@ class Code {
   }
 }
 
-/** The request that waits for code, and what its client is told meanwhile. */
-class WaitingClient {
+/** What a waiting request's client was told. */
+interface Told {
+  progress: number;
+  heart: NodeJS.Timeout;
+}
+
+/** The requests that wait for code, and what their clients are told meanwhile. */
+class WaitingRequests {
   readonly #heartbeatMs: number;
-  #heart: NodeJS.Timeout | undefined;
-  #current: Extra | undefined;
-  #progress = 0;
+  readonly #waiting = new Map<Extra, Told>();
   #wake: (extra: Extra) => void = () => {};
   #next: Promise<Extra> | undefined;
 
@@ -149,45 +154,47 @@ class WaitingClient {
     this.#heartbeatMs = heartbeatMs;
   }
 
-  /** Resolves to the request that waits, or to the next one. */
+  /** Resolves to a request that waits, or to the next one. */
   get extra(): Promise<Extra> {
-    if (this.#current) return Promise.resolve(this.#current);
+    const [waiting] = this.#waiting.keys();
+    if (waiting) return Promise.resolve(waiting);
     return (this.#next ??= new Promise((resolve) => {
       this.#wake = resolve;
     }));
   }
 
-  /** A request begins to wait. Returns a function to call when it no longer does. */
-  enter(extra: Extra): () => void {
-    this.#current = extra;
-    this.#progress = 0;
-    this.#wake(extra);
-    this.#next = undefined;
+  /** A request begins to wait. Returns a function that ends this, and returns how many others wait. */
+  enter(extra: Extra): () => number {
     const startedAt = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedAt) / 1000);
-    clearInterval(this.#heart);
     // Also while the executor starts, which may pull an image.
-    const heart = setInterval(() => this.#send(`Still running, after ${seconds()} s.`), this.#heartbeatMs);
-    this.#heart = heart;
+    const heart = setInterval(() => this.#send(extra, `Still running, after ${seconds()} s.`), this.#heartbeatMs);
+    this.#waiting.set(extra, { progress: 0, heart });
+    this.#wake(extra);
+    this.#next = undefined;
     return () => {
       clearInterval(heart);
-      if (this.#current === extra) this.#current = undefined;
+      this.#waiting.delete(extra);
+      return this.#waiting.size;
     };
   }
 
-  /** Passes on what was printed, if a client wants progress. */
+  /** Passes on what was printed, to clients that want progress. */
   tell(text: string): void {
-    this.#heart?.refresh();
-    this.#send(text);
+    for (const [extra, { heart }] of this.#waiting) {
+      heart.refresh();
+      this.#send(extra, text);
+    }
   }
 
-  #send(message: string): void {
-    const { sendNotification, _meta } = this.#current ?? {};
+  #send(extra: Extra, message: string): void {
+    const { sendNotification, _meta } = extra;
+    const told = this.#waiting.get(extra);
     const progressToken = _meta?.progressToken;
-    if (progressToken === undefined) return;
-    this.#progress += 1;
-    const params = { progressToken, progress: this.#progress, message };
+    if (progressToken === undefined || !told) return;
+    told.progress += 1;
+    const params = { progressToken, progress: told.progress, message };
     // Ignore a client that has disconnected; its request's signal aborts.
-    sendNotification?.({ method: "notifications/progress", params }).catch(() => {});
+    sendNotification({ method: "notifications/progress", params }).catch(() => {});
   }
 }

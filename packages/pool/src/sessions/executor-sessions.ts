@@ -175,13 +175,20 @@ export class ExecutorSessions implements AsyncDisposable {
   #runsOf(key: string): SubmittedRuns {
     const known = this.#submitted.get(key);
     if (known) return known;
-    // Asking for runs of keys that have none must leave nothing.
-    for (const [other, runs] of this.#submitted) {
-      if (!this.#sessions.has(other) && runs.runs().length === 0) this.#submitted.delete(other);
-    }
     const runs = new SubmittedRuns({ stream: (...call) => this.runStream(key, ...call) });
     this.#submitted.set(key, runs);
+    // Asking for runs of keys that have none must leave nothing, and neither may users who never come back.
+    const { maxSessions = 32 } = this.#options;
+    for (const [other, { isRunning }] of this.#submitted) {
+      if (this.#submitted.size <= maxSessions) break;
+      if (!isRunning && !this.#sessions.has(other) && other !== key) this.#submitted.delete(other);
+    }
     return runs;
+  }
+
+  /** Runs that wait for the key's next session still belong to it, and so do those that died with its executor. */
+  #forgetRuns(key: string, isDead: boolean): void {
+    if (!isDead && this.#submitted.get(key)?.isRunning !== true) this.#submitted.delete(key);
   }
 
   async *#stream(
@@ -259,7 +266,7 @@ export class ExecutorSessions implements AsyncDisposable {
       },
       onEnded: () => {
         this.#sessions.delete(key);
-        this.#submitted.delete(key);
+        this.#forgetRuns(key, session.isDead);
         this.#changed();
       },
       onError: (error) => this.#report(error),

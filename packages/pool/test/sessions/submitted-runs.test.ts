@@ -33,6 +33,18 @@ describe("submitted runs of sessions", needs("bash"), () => {
     expect(() => executor.run("endless")).toThrow(InvalidInputError);
   });
 
+  it("belong to the next session if they were submitted while one ended", async () => {
+    const sessions = localSessions();
+    const executor = sessions.executor("ann");
+    await executor.executeCodeBlocks(sh("true"));
+    const ending = sessions.end("ann");
+    const run = await executor.submit(sh("echo x >> runs; cat runs"), { id: "order" });
+    await ending;
+    expect((await run.result()).output).toBe("x\n");
+    expect(executor.run("order")).toBe(run);
+    expect(await executor.submit(sh("echo x >> runs; cat runs"), { id: "order" })).toBe(run);
+  });
+
   it("are refused at once if there is no room", async () => {
     const sessions = localSessions({ maxWaiting: 0 });
     const executor = sessions.executor("ann");
