@@ -92,10 +92,10 @@ const followers = new WeakMap<SubmittedRun, number>();
 function enter(run: SubmittedRun): () => Promise<void> {
   followers.set(run, (followers.get(run) ?? 0) + 1);
   let left: Promise<void> | undefined;
-  return () => (left ??= leave(run));
+  return () => (left ??= leaveRun(run));
 }
 
-async function leave(run: SubmittedRun): Promise<void> {
+async function leaveRun(run: SubmittedRun): Promise<void> {
   const others = (followers.get(run) ?? 1) - 1;
   if (others > 0) followers.set(run, others);
   else followers.delete(run);
