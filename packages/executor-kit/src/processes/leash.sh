@@ -53,6 +53,6 @@ for_each remove_group "$groups"
 [ -n "$owned" ] && cd -P -- "$owned" || exit
 [ -f "$marker" ] && [ ! -L "$marker" ] || exit
 [ "$(head -c 100 "$marker")" = "$owner" ] || exit
-detached "$owned" || exit
+detached "$PWD" || exit
 rm -rf -- ./* ./.[!.]* ./..?*
 cd / && rmdir -- "$owned" && rmdir -- "${owned%/*}"

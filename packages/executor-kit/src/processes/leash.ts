@@ -4,9 +4,8 @@ import { readFileSync } from "node:fs";
 import net from "node:net";
 import { functionsPackageMarker } from "../functions/function-modules.ts";
 import type { ControlGroup } from "./control-group.ts";
+import { removalFunctions } from "./removal-functions.ts";
 
-/** Shell functions that remove trees, and never what code has mounted in them: `remove_trees FILE…`. */
-export const removalFunctions: string = readFileSync(new URL("./removal.sh", import.meta.url), "utf8");
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
 /** What a leash cleans up if this program ends without releasing it. */

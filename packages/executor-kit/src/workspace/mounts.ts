@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { promisify } from "node:util";
+import { removalFunctions } from "../processes/removal-functions.ts";
 import { pathOfLatin1 } from "./path-bytes.ts";
 import type { PinnedDirectory } from "./pinned-directory.ts";
 
@@ -21,11 +23,17 @@ export async function mountsBelow(directory: PinnedDirectory, name: string): Pro
     .filter((each) => each === place || each.startsWith(`${place}/`));
 }
 
-/** Unmounts all of that, where this process may. Never rejects: see what is left with `mountsBelow`. */
+/**
+ * Unmounts all of that, where this process may and nothing outside is unmounted with it. Never rejects: see what is left
+ * with `mountsBelow`.
+ */
 export async function detachMounts(directory: PinnedDirectory, name: string): Promise<void> {
-  for (const each of (await mountsBelow(directory, name)).toReversed()) {
-    await promisify(execFile)("umount", ["-l", "--", each]).catch(() => {});
-  }
+  if ((await mountsBelow(directory, name)).length === 0) return;
+  const above = await directory.currentPath().catch(() => undefined);
+  if (above === undefined) return;
+  // A shell passes on names that are not UTF-8, which arguments from here cannot contain.
+  const words = ["-c", `${removalFunctions}\ndetached "$1"`, "fenced-removal", path.join(above, name)];
+  await promisify(execFile)("/bin/sh", words, { cwd: "/", env: { ...process.env, LC_ALL: "C" } }).catch(() => {});
 }
 
 /** The path in a line of the table, in which a space, for example, is `\\040`. */

@@ -6,24 +6,30 @@ import os
 try:
     import ctypes
 
-    umount = ctypes.CDLL(None).umount2
+    system = ctypes.CDLL(None)
+    mount, umount = system.mount, system.umount2
 except Exception:
-    umount = None
+    mount = umount = None
 
 # MNT_DETACH | UMOUNT_NOFOLLOW
 FLAGS = 2 | 8
+MS_PRIVATE = 1 << 18
 # How the kernel writes these in a path.
 ESCAPES = ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\"))
 
 
-def below(directory):
+def below(directory, only_shared=False):
     """Returns what is mounted at a directory, whose path contains no links, or below it, outermost first."""
     top = os.fsencode(directory)
     found = []
     try:
         with open("/proc/self/mountinfo", "rb") as lines:
             for line in lines:
-                place = line.split(b" ")[4]
+                fields = line.split(b" ")
+                # A dash ends the optional fields.
+                if only_shared and not any(field.startswith(b"shared:") for field in fields[6 : fields.index(b"-", 6)]):
+                    continue
+                place = fields[4]
                 for escape, character in ESCAPES:
                     place = place.replace(escape, character)
                 if place == top or place.startswith(top + b"/"):
@@ -34,10 +40,16 @@ def below(directory):
 
 
 def detach(directory):
-    """Unmounts what is mounted at a directory or below it. Returns whether nothing is left."""
+    """Unmounts what is mounted at a directory or below it. Returns whether nothing is left.
+
+    A shared mount takes what is unmounted below it away from its peers too: with a copy of `/`, that would be the machine's own `/home`
+    or `/proc`. So all become private first, and nothing is unmounted if one cannot, as one that another mount hides."""
     above, name = os.path.split(os.path.abspath(directory))
     directory = os.path.join(os.path.realpath(above), name)
-    for place in reversed(below(directory)):
-        if umount is not None:
+    if mount is not None:
+        for place in below(directory, only_shared=True):
+            mount(None, place, None, ctypes.c_ulong(MS_PRIVATE), None)
+    if umount is not None and not below(directory, only_shared=True):
+        for place in reversed(below(directory)):
             umount(place, FLAGS)
     return not below(directory)

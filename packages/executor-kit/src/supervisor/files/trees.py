@@ -10,6 +10,7 @@ import os
 import stat
 import time
 
+import _fenced_mounts as mounts
 from _fenced_files import (
     FOLDER,
     GONE,
@@ -22,6 +23,7 @@ from _fenced_files import (
     path,
     receive,
     remove_tree,
+    root,
     take,
     write,
 )
@@ -201,7 +203,9 @@ def create():
             move(staged, top)
             finish(top, folders)
     finally:
-        remove_tree(path, top)
+        # Code may have mounted somebody else's directory there meanwhile.
+        if not mounts.below(os.path.join(os.path.realpath(root), path)):
+            remove_tree(path, top)
 
 
 def receive_tree(staged):
