@@ -48,6 +48,8 @@ export class DockerConnector implements Connector {
   #current: RunningContainer | undefined;
   /** The container could not be ended, so the leash must end it when this program ends. */
   #isLeftBehind = false;
+  /** The container that the next one replaces, and that is still to be removed. */
+  #replaced: OpenContainer | undefined;
 
   private constructor(request: DockerRequest, daemon: Daemon, directories: SessionDirectories, leash: Leash) {
     this.#request = request;
@@ -122,6 +124,7 @@ export class DockerConnector implements Connector {
   async close(): Promise<void> {
     this.#published?.close();
     try {
+      await this.#discardReplaced();
       if (!this.#isLeftBehind) await this.#containerLeash.release();
     } finally {
       await this.#directories.remove();
@@ -152,16 +155,32 @@ export class DockerConnector implements Connector {
       workspace,
       directory,
       lost: container.lost,
+      isLosing: () => container.isLosing,
       hasNetwork: hasNetwork || isCutOff,
       outlivesSession: options.stopContainer === false || foreign,
       ...(isCutOff && { capabilities: cutOff }),
       ...(this.#published && { ports: this.#published.ports }),
-      end: ({ isReplaced }) => (isReplaced ? discard(opened) : this.#leave(opened, workspace)),
+      end: ({ isReplaced }) => (isReplaced ? this.#replace(opened) : this.#leave(opened, workspace)),
     };
   }
 
+  /** Removes a container that another one replaces, at once only if its daemon may answer. */
+  async #replace(opened: OpenContainer): Promise<void> {
+    const isDue = opened === this.#replaced || opened.container.error !== undefined;
+    this.#replaced = opened;
+    // Each attempt at a daemon that hangs takes long, and `connect` finds out whether it answers.
+    if (!isDue) await this.#discardReplaced();
+  }
+
+  async #discardReplaced(): Promise<void> {
+    const replaced = this.#replaced;
+    if (replaced && (await discard(replaced)) && this.#replaced === replaced) this.#replaced = undefined;
+  }
+
   /** Depending on the options, ends and removes the container, or keeps it without anything that blocks started. */
-  async #leave({ container, foreign }: OpenContainer, workspace: PlaceWorkspace): Promise<void> {
+  async #leave(opened: OpenContainer, workspace: PlaceWorkspace): Promise<void> {
+    const { container, foreign } = opened;
+    if (this.#replaced === opened) this.#replaced = undefined;
     const { autoRemove = true, stopContainer = true } = this.#request.options;
     const isKept = !stopContainer || foreign;
     try {
@@ -199,7 +218,9 @@ export class DockerConnector implements Connector {
   async #findDaemonAgain(): Promise<void> {
     const lost = this.#daemon;
     this.#daemon = await findDaemon(this.#request.options.docker);
+    await this.#discardReplaced();
     if (this.#daemon.address !== lost.address) {
+      this.#replaced = undefined;
       await this.#containerLeash.release();
       this.#containerLeash = this.#leashContainers();
     }
@@ -238,10 +259,16 @@ function pullAgain({ pull = "missing" }: DockerExecutorOptions): NonNullable<Doc
   return pull === "always" ? "missing" : pull;
 }
 
-/** Removes a container that another one replaces. Never rejects. */
-async function discard({ container, foreign }: OpenContainer): Promise<void> {
-  if (foreign) container.detach();
-  else await container.end(true).catch(() => {});
+/** Removes a container that another one replaces. Returns whether that worked; never rejects. */
+async function discard({ container, foreign }: OpenContainer): Promise<boolean> {
+  if (!foreign) {
+    return container.end(true).then(
+      () => true,
+      () => false,
+    );
+  }
+  container.detach();
+  return true;
 }
 
 function warnKept(name: string, how: string): void {

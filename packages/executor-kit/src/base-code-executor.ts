@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  BackendUnavailableError,
   type CheckpointOptions,
   type CheckpointReceipt,
   type CodeBlock,
@@ -33,7 +34,7 @@ import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
 import { assertStdin, validateRun } from "./run/prepare-block.ts";
-import { type BlockPlace, mostPlaces } from "./run/run-block.ts";
+import { type BlockPlace, keepsEnding, mostPlaces } from "./run/run-block.ts";
 import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
@@ -172,7 +173,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
    * Waits for its turn, as a call of a stateful executor does, and calls `use` with the place.
    *
    * @throws ExecutorStoppedError if the executor has been stopped, or is stopped or restarted while this waits or runs;
-   * `signal.reason` if it is aborted.
+   * `signal.reason` if it is aborted; BackendUnavailableError instead of `PlaceGone`, since what was in the place is gone.
    */
   protected async inTurn<T>(
     signal: AbortSignal | undefined,
@@ -185,7 +186,14 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     let endTurn: (() => void) | undefined;
     try {
       endTurn = await epoch.turns.take(limit.signal);
-      return await use(await epoch.place(limit.signal), limit.signal);
+      const place = await epoch.place(limit.signal);
+      try {
+        return await use(place, limit.signal);
+      } catch (error) {
+        if (!(error instanceof PlaceGone)) throw error;
+        epoch.giveUp(place, error.message);
+        throw placeLost(error);
+      }
     } finally {
       endTurn?.();
       unfollow();
@@ -307,8 +315,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         await untilAborted(epoch.setUpFunctionsOnce(place, host.variant ?? "", setUp), signal);
         return place;
       } catch (error) {
-        if (!(error instanceof PlaceGone) || attempt === mostPlaces) throw error;
+        if (!(error instanceof PlaceGone)) throw error;
         epoch.giveUp(place, error.message);
+        if (attempt === mostPlaces) throw keepsEnding(error);
       }
     }
   }
@@ -352,7 +361,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       return current;
     } catch (error) {
       await current.close();
-      throw error;
+      throw error instanceof PlaceGone ? placeLost(error) : error;
     }
   }
 
@@ -371,4 +380,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       signal,
     });
   }
+}
+
+function placeLost(cause: PlaceGone): BackendUnavailableError {
+  return new BackendUnavailableError(`The session was lost: ${cause.message}`, {
+    remedy: "Call again to use a new one, without the variables of this one.",
+    cause,
+  });
 }

@@ -14,6 +14,7 @@ export class CurrentPlace<P extends Place = Place> {
   #isUsable = false;
   #opening: Promise<P> | undefined;
   #isStopping = false;
+  #isResetting = false;
 
   /** @param onLost - called at once when the place was lost, with the reason. */
   constructor(backend: Backend<P>, onLost: (reason: string) => void) {
@@ -47,11 +48,14 @@ export class CurrentPlace<P extends Place = Place> {
     await this.#opening?.catch(() => {});
     const place = this.usable;
     if (place?.reset) {
+      this.#isResetting = true;
       try {
         await place.reset(signal);
         return;
       } catch (error) {
         if (!(error instanceof PlaceGone)) throw error;
+      } finally {
+        this.#isResetting = false;
       }
     }
     this.#isUsable = false;
@@ -62,7 +66,8 @@ export class CurrentPlace<P extends Place = Place> {
   giveUp(place: Place, reason: string): void {
     if (this.usable !== place) return;
     this.#isUsable = false;
-    if (!this.#isStopping) this.#onLost(reason);
+    // A reset discards the variables anyway.
+    if (!this.#isStopping && !this.#isResetting) this.#onLost(reason);
   }
 
   /** Call this before `close`, while blocks may still be ending. */

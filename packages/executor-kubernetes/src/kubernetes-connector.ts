@@ -110,6 +110,7 @@ export class KubernetesConnector implements Connector {
       }),
       directory,
       lost: pod.lost,
+      isLosing: () => pod.isLosing,
       // If it cannot be deleted, it ends on its own.
       end: ({ isReplaced }) => (isReplaced ? pod.end().catch(() => {}) : pod.end()),
     };

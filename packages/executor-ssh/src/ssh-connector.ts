@@ -50,6 +50,7 @@ class SshConnector implements Connector {
       workspace: new SentWorkspace({ ...own, supervisor, python, path, ownPrefix, hasPackage: true }),
       directory,
       lost: connection.lost,
+      isLosing: () => connection.isLosing,
       end: () => connection.close(),
     };
   }

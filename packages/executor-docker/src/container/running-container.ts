@@ -122,6 +122,11 @@ export class RunningContainer {
     return this.#loss.lost;
   }
 
+  /** True once something shows that it is lost, even if it is not known yet why. */
+  get isLosing(): boolean {
+    return this.#loss.isReported;
+  }
+
   /** Why blocks can no longer run in it; `undefined` while they can. */
   get error(): Error | undefined {
     return this.#loss.error;

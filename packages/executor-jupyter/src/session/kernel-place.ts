@@ -53,7 +53,7 @@ interface KernelSurroundings {
 
 /** What a block has in addition to its session: variables and host functions. */
 interface BlockPlaces {
-  readonly env: Readonly<Record<string, string>> | undefined;
+  readonly env: Record<string, string> | undefined;
   readonly calls: { readonly modules: string; readonly commands: string; readonly names: readonly string[] } | null;
 }
 
@@ -107,7 +107,7 @@ export class KernelPlace implements Place {
     const { signal } = sink;
     if (this.#isGone()) throw new PlaceGone(`The kernel is gone: ${kernel.end?.reason ?? "it was replaced"}`);
     if (signal.aborted) return { exitCode: 1 };
-    const env = await this.#newVariables(run);
+    const env = this.#newVariables(run);
     const calls = this.#callPlaces(run);
     const refusals = this.#surroundings.lease.collectRefusals?.() ?? (() => []);
     try {
@@ -144,6 +144,9 @@ export class KernelPlace implements Place {
   async #prepare(run: BlockRun, places: BlockPlaces): Promise<void> {
     if (run.filename !== undefined) await this.files.write(run.filename, blockSource(run.language, run.code));
     await this.#offerFunctions();
+    // Code may have closed the socket; its next address may be another one.
+    const closed = this.#closedBridge(run);
+    if (closed && places.env) places.env["FENCED_HOST_CALLS"] = await closed.open();
     if (places.env) await this.#live.helper?.ask("push_env", places);
   }
 
@@ -157,7 +160,8 @@ export class KernelPlace implements Place {
   }
 
   /** The variables that this block has in addition to the session's; `undefined` if there are none. */
-  async #newVariables({ env, hostCalls }: BlockRun): Promise<Readonly<Record<string, string>> | undefined> {
+  #newVariables(run: BlockRun): Record<string, string> | undefined {
+    const { env } = run;
     const { kernel, helper } = this.#live;
     if (!helper && Object.keys(env).length > 0) {
       throw new InvalidInputError(`The ${kernel.language} kernel does not accept environment variables`, {
@@ -165,10 +169,12 @@ export class KernelPlace implements Place {
       });
     }
     const own = Object.entries(env).filter(([name, value]) => this.#surroundings.settings.ownEnv[name] !== value);
-    // Code may have closed the socket; its next address may be another one.
-    const closed = hostCalls !== undefined && this.#bridge?.isOpen === false ? this.#bridge : undefined;
-    if (closed) own.push(["FENCED_HOST_CALLS", await closed.open()]);
-    return own.length > 0 ? Object.fromEntries(own) : undefined;
+    return own.length > 0 || this.#closedBridge(run) ? Object.fromEntries(own) : undefined;
+  }
+
+  /** The way to the host functions that the block needs, if it is closed. */
+  #closedBridge({ hostCalls }: BlockRun): CallBridge | undefined {
+    return hostCalls !== undefined && this.#bridge?.isOpen === false ? this.#bridge : undefined;
   }
 
   /**

@@ -5,8 +5,8 @@
 # removes files, with the functions of `removal.sh`, because nothing in the session changes them any more. The owned directory comes
 # last and is entered first, so that no link can lead elsewhere. A named pipe that somebody puts in place of the marker at that moment
 # blocks only this shell. Until then, it makes the named pipe, the last of its arguments before the prefixes, for each line that it reads:
-# a large program takes much longer to start another one.
-trap '' HUP INT TERM
+# a large program takes much longer to start another one. That program may end before it reads the answer.
+trap '' HUP INT TERM PIPE
 mark=$1=$2 owner=$2 groups=$3 owned=$4 marker=$5 pipe=$6 prefixes=$7
 shift 7
 while read -r _; do

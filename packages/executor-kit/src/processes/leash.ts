@@ -70,8 +70,12 @@ export class Leash {
     stdout.ref();
     stdin.write("\n");
     const answer = await new Promise<string>((resolve) => {
-      stdout.once("data", (bytes: Buffer) => resolve(bytes.toString()));
-      stdout.once("close", () => resolve(""));
+      const settle = (bytes?: Buffer): void => {
+        stdout.off("data", settle).off("close", ended);
+        resolve(bytes?.toString() ?? "");
+      };
+      const ended = (): void => settle();
+      stdout.on("data", settle).on("close", ended);
     });
     stdout.unref();
     return answer === "made\n";

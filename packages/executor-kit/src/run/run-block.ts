@@ -137,7 +137,8 @@ async function runIn(place: Place, block: CodeBlock, { given, conditions, output
   return given.functions.run(host, { index, sink: output }, runWith);
 }
 
-function keepsEnding(cause: PlaceGone): BackendUnavailableError {
+/** The error for a block that no place has begun. */
+export function keepsEnding(cause: PlaceGone): BackendUnavailableError {
   return new BackendUnavailableError(`The block did not begin, in ${mostPlaces} places: ${cause.message}`, {
     remedy: "Find out what ends them: the backend's logs, a limit on memory, or its configuration.",
     cause,

@@ -60,6 +60,11 @@ export interface Connection extends Pick<PlaceFacts, "ports"> {
   readonly directory: string;
   /** Resolves once nothing can run there any longer, unless `end` was called: to an error that says why. */
   readonly lost: Promise<Error>;
+  /**
+   * Returns true once something shows that it is lost, even while the reason is still being found out, which `lost` then
+   * tells. Default: only `lost` shows it.
+   */
+  readonly isLosing?: () => boolean;
   /** It may live on after `end`, so its supervisor must end what blocks have started. Default: false. */
   readonly outlivesSession?: boolean;
   /** Programs there do not need the session's proxy. Default: false. */

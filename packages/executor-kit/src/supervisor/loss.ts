@@ -31,6 +31,11 @@ export class Loss {
     return this.#error;
   }
 
+  /** True once something has been reported, even if it is not explained yet: `lost` then resolves, unless it is cancelled. */
+  get isReported(): boolean {
+    return this.#isOver && !this.#isCancelled;
+  }
+
   /** Call this when something shows that the place is lost. Only the first call counts. */
   async report(hint: unknown): Promise<void> {
     if (this.#isOver) return;

@@ -7,6 +7,7 @@ import {
   InvalidInputError,
   type NetworkDecision,
 } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import type { FunctionPlaces } from "../functions/function-setup.ts";
 import { functionVariables } from "../functions/function-variables.ts";
 import {
@@ -114,6 +115,7 @@ export class SupervisedPlace implements Place {
 
   /** @param interpret - runs the block, with its variables, instead of a new process. */
   async run(block: BlockRun, sink: Sink, interpret?: InterpretBlock): Promise<BlockOutcome> {
+    await this.#assertNotLosing(sink.signal);
     const { languages, runner } = this.#connection;
     const language = languages.found.get(block.language);
     if (!language) {
@@ -146,6 +148,7 @@ export class SupervisedPlace implements Place {
 
   async runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
     const { runner } = this.#connection;
+    await this.#assertNotLosing(sink.signal);
     return this.#follow(sink, runner.run({ ...program, env: this.#variables(program) }, sink));
   }
 
@@ -190,6 +193,13 @@ export class SupervisedPlace implements Place {
       // A fork of a stateful session may still use it.
       this.#connection.runner.fail(stopped());
     }
+  }
+
+  /** What was not sent can go to another place, even if it is not known yet why this one is lost. */
+  async #assertNotLosing(signal: AbortSignal): Promise<void> {
+    if (this.#connection.isLosing?.() !== true) return;
+    const cause = await untilAborted(this.lost, signal);
+    throw new PlaceGone(cause.message, { cause });
   }
 
   #writeBlock(block: BlockRun, extension: string): BlockFile | Promise<BlockFile> {

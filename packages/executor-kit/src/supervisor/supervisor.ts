@@ -30,6 +30,8 @@ const inputPiece = 262_144;
 const killMs = 10_000;
 /** Time limit for a measurement in milliseconds; the supervisor itself gives up earlier. */
 const measuringMs = 60_000;
+/** Time limit for opening a socket or a port in milliseconds. */
+const openingMs = 30_000;
 
 /** A caller that waits for an answer. */
 interface Waiting {
@@ -177,7 +179,7 @@ export class Supervisor {
    */
   openCalls(accept: (connection: Duplex) => void): Promise<string> {
     if (this.#lost) throw this.#lost;
-    return this.#tunnels.openCalls(accept);
+    return this.#opened(this.#tunnels.openCalls(accept));
   }
 
   /**
@@ -190,7 +192,7 @@ export class Supervisor {
    */
   openNetwork(accept: (connection: Duplex) => void, authorities?: string): Promise<NetworkEntrance> {
     if (this.#lost) throw this.#lost;
-    return this.#tunnels.openNetwork(accept, authorities);
+    return this.#opened(this.#tunnels.openNetwork(accept, authorities));
   }
 
   /**
@@ -259,6 +261,15 @@ export class Supervisor {
     this.#interpreters ??= new Interpreters(this.#send, this.#programs);
     if (this.#lost) this.#interpreters.fail(this.#lost);
     return this.#interpreters;
+  }
+
+  /** A supervisor that does not open what programs connect to is of no use, for example because code has stopped it. */
+  async #opened<T extends string | object>(opening: Promise<T>): Promise<T> {
+    const opened = await within(openingMs, opening);
+    if (opened !== undefined) return opened;
+    const error = notOpened();
+    this.#lose(error);
+    throw error;
   }
 
   #start(number: number, { argv, env, stdin, file }: SupervisedProgram): void {
@@ -346,6 +357,12 @@ function notRead(): BackendUnavailableError {
 function notMeasured(): BackendUnavailableError {
   return new BackendUnavailableError(`The workspace was not measured within ${measuringMs / 1000} s`, {
     remedy: "Call restart(), which ends all processes there.",
+  });
+}
+
+function notOpened(): BackendUnavailableError {
+  return new BackendUnavailableError(`The supervisor has not answered for ${openingMs / 1000} s`, {
+    remedy: "Call again to start a new one.",
   });
 }
 

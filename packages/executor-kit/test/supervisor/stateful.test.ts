@@ -113,6 +113,23 @@ ZeroDivisionError: division by zero
   });
 });
 
+describe.skipIf(process.platform !== "linux")("the end of a fork", needs("python3"), () => {
+  it("ends what its blocks have left running, even if its interpreter has ended before", async () => {
+    const place = await openStatefulPlace();
+    const python = await place.fork();
+    const start = `import os, subprocess, sys
+print(subprocess.Popen(["sleep", "600"], start_new_session=True).pid, flush=True)`;
+    const left = Number((await place.run(start, { python })).stdout);
+    expect(await place.run("os._exit(0)", { python })).toMatchObject({ stateLost: true });
+    expect(await isAlive(left)).toBe(true);
+    await python.end();
+    expect(await isAlive(left)).toBe(false);
+    // What is over ends at once, and again.
+    await python.end();
+    expect((await place.run("print(1)")).stdout).toBe("1\n");
+  });
+});
+
 describe.skipIf(process.platform !== "linux")("hostile code in a stateful session", needs("python3"), () => {
   it("that writes to all descriptors ends its session, and forges no later result", async () => {
     const place = await openStatefulPlace();

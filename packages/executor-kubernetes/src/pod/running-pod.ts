@@ -107,6 +107,11 @@ export class RunningPod {
     return this.#loss.lost;
   }
 
+  /** True once something shows that it is lost, even if it is not known yet why. */
+  get isLosing(): boolean {
+    return this.#loss.isReported;
+  }
+
   /**
    * Cuts it off from every network; call this before code runs in it.
    *

@@ -80,14 +80,23 @@ export class WaitingShells {
   /** Makes the waiting shell a program; `undefined` if none waits. */
   take(next: NextProgram): StartedShell | undefined {
     const shell = this.#waiting;
-    const { child } = shell ?? {};
-    if (!shell || child?.exitCode !== null || child.signalCode !== null) return undefined;
+    if (!shell) return undefined;
+    const { child } = shell;
+    if (child.exitCode !== null || child.signalCode !== null) {
+      // Otherwise, no other one would be started.
+      this.#waiting = undefined;
+      closeSync(shell.script);
+      void dismiss(shell);
+      return undefined;
+    }
     if (Object.keys(next.env).some((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || shellsOwn.has(name))) {
       return undefined;
     }
     this.#waiting = undefined;
     try {
-      writeSync(shell.script, scriptOf(next, shell.env));
+      const script = Buffer.from(scriptOf(next, shell.env));
+      // On a full disk, a part may be written, which the shell would run.
+      if (writeSync(shell.script, script) !== script.length) throw new Error("no room");
       child.ref();
       child.stdin?.end("\n");
       return shell;

@@ -60,6 +60,8 @@ describe.skipIf(!made)("a shell that waits in a control group", needs("python3")
     process.kill(pid, "SIGKILL");
     await expect.poll(waiting).toEqual([]);
     expect(await run(executor, "print(1)")).toBe("1\n");
+    // Another one takes its place.
+    await expect.poll(waiting).toHaveLength(1);
   });
 
   it("ends with the session", async () => {

@@ -101,6 +101,11 @@ export class SshConnection {
     return this.#loss.lost;
   }
 
+  /** True once something shows that it is lost, even if it is not known yet why. */
+  get isLosing(): boolean {
+    return this.#loss.isReported;
+  }
+
   /** Ends and deletes everything on the remote host, and the connection. */
   async close(): Promise<void> {
     this.#loss.cancel();

@@ -93,7 +93,7 @@ export class InterpreterPlace implements Place {
   /** Ends the interpreter and everything that its blocks have left running, unless the place below ends with it. */
   async end(_: PlaceEnd): Promise<void> {
     this.#isEnded = true;
-    if (this.#settings.isFork && !this.interpreter.isOver) await this.interpreter.end();
+    if (this.#settings.isFork) await this.interpreter.end();
   }
 
   async #interpret(block: BlockRun, sink: Sink): Promise<ProgramEnd> {

@@ -59,11 +59,18 @@ interface Connection {
   readonly programs: RunningPrograms;
 }
 
+/** A session that is being ended. */
+interface Ending {
+  readonly gone: Promise<true>;
+  readonly settle: () => void;
+}
+
 /** A supervisor's interpreters that live from block to block. */
 export class Interpreters {
   readonly #connection: Connection;
   readonly #waiting = new Map<number, Waiting>();
   readonly #open = new Map<number, Interpreter>();
+  readonly #ending = new Map<number, Ending>();
   #lost: Error | undefined;
   #loaded = false;
 
@@ -105,6 +112,7 @@ export class Interpreters {
     } else {
       this.#open.get(number)?.finish();
       this.#open.delete(number);
+      this.#ending.get(number)?.settle();
     }
   }
 
@@ -112,12 +120,24 @@ export class Interpreters {
     this.#lost = error;
     for (const { reject } of this.#waiting.values()) reject(error);
     for (const each of this.#open.values()) each.finish(error);
+    for (const { settle } of this.#ending.values()) settle();
   }
 
   #add(number: number, displays: boolean): Interpreter {
-    const made = new Interpreter(number, displays, this.#connection);
+    const made = new Interpreter(number, { displays, end: () => this.#end(number) }, this.#connection);
     this.#open.set(number, made);
     return made;
+  }
+
+  /** The session may have ended, and what its blocks have left running live on. */
+  async #end(number: number): Promise<void> {
+    if (this.#lost) return;
+    const ending = this.#ending.get(number) ?? newEnding();
+    this.#ending.set(number, ending);
+    this.#connection.send(frameType.session, number, Buffer.from("end\0"));
+    const isGone = await within(endMs, ending.gone);
+    this.#ending.delete(number);
+    if (isGone !== true) throw notEnded();
   }
 
   async #ask(number: number, words: readonly (string | number)[], signal: AbortSignal): Promise<string> {
@@ -153,11 +173,17 @@ export class Interpreter {
   readonly ended: Promise<Error | undefined>;
   isOver = false;
   readonly #connection: Connection;
+  readonly #end: () => Promise<void>;
   #finish: (error?: Error) => void = () => {};
 
-  constructor(number: number, displays: boolean, connection: Connection) {
+  constructor(
+    number: number,
+    { displays, end }: { readonly displays: boolean; readonly end: () => Promise<void> },
+    connection: Connection,
+  ) {
     this.number = number;
     this.displays = displays;
+    this.#end = end;
     this.#connection = connection;
     this.ended = new Promise((resolve) => {
       this.#finish = resolve;
@@ -189,15 +215,21 @@ export class Interpreter {
   }
 
   /**
-   * Ends the interpreter and everything that its blocks have left running.
+   * Ends the interpreter, unless it has ended, and everything that its blocks have left running.
    *
-   * @throws BackendUnavailableError if it does not end within 10 s.
+   * @throws BackendUnavailableError if they do not end within 10 s.
    */
-  async end(): Promise<void> {
-    this.#connection.send(frameType.session, this.number, Buffer.from("end\0"));
-    const ended = this.ended.then(() => true);
-    if ((await within(endMs, ended)) !== true) throw notEnded();
+  end(): Promise<void> {
+    return this.#end();
   }
+}
+
+function newEnding(): Ending {
+  let settle = (): void => {};
+  const gone = new Promise<true>((resolve) => {
+    settle = () => resolve(true);
+  });
+  return { gone, settle: () => settle() };
 }
 
 /** Splits bytes into pieces; returns at least one. */

@@ -13,7 +13,7 @@ import _fenced_blocks as blocks
 import _fenced_session_ends as ends
 import _socket
 from _fenced_channel import READ, channel, widen
-from _fenced_wire import RICH, SESSION_TOLD, STDERR, STDOUT
+from _fenced_wire import RICH, SESSION_ENDED, SESSION_TOLD, STDERR, STDOUT
 from _fenced_launch import fork_shepherd
 from _fenced_session_table import Session, expect, listen, opening, readers, sessions, tell
 
@@ -37,9 +37,12 @@ def obey(number, payload):
     elif verb == b"fork":
         fork(number, sessions.get(int(rest)))
     elif verb == b"end" and number in sessions:
-        sessions[number].ending = True
+        # It is announced again if it has ended and only what its blocks have left running lives on.
+        sessions[number].ending, sessions[number].announced = True, False
     elif verb == b"end" and number in opening:
         opening[number][1](())
+    elif verb == b"end":
+        channel.send(SESSION_ENDED, number)
 
 
 def hear(descriptor):
