@@ -68,6 +68,37 @@ describe("files in a checkpoint", () => {
     expect(await readlink(join(back, "dangling"))).toBe("not/there");
   });
 
+  it("come back at any time that code has set", async () => {
+    const { store, workDir, restored } = await places();
+    execFileSync("touch", ["-d", "@9000000000000000", join(workDir, "late")]);
+    const back = await restored(await localExecutor({ workDir }).checkpoint({ store }));
+    expect(await readdir(back)).toEqual(["late"]);
+  });
+
+  it("are not restored if a link in the store leads out, by itself or through another one", async () => {
+    const { store, workDir, restored } = await places();
+    const at = { mode: 0o777, modifiedAt: 0, type: "link" } as const;
+    const above = { ...at, path: "b", target: "a/../x" };
+    for (const links of [
+      [{ ...at, path: "a", target: "/etc" }],
+      [{ ...at, path: "a", target: "../x" }],
+      [{ ...at, path: "a", target: "." }, above],
+    ]) {
+      await using writer = await store.begin();
+      const { id } = await writer.commit({ entries: links, incomplete: [] });
+      const receipt = await localExecutor({ workDir }).checkpoint({ store });
+      await expect(restored({ ...receipt, id })).rejects.toThrow("a link that leads out");
+    }
+  });
+
+  it("are not committed if nobody could read them again", async () => {
+    const { store } = await places();
+    await using writer = await store.begin();
+    const entries = [{ path: "a", type: "directory", mode: 0o777, modifiedAt: Number.NaN }] as const;
+    await expect(writer.commit({ entries, incomplete: [] })).rejects.toThrow("could not be read again");
+    expect(await store.list()).toEqual([]);
+  });
+
   it("are left out if they are special, or links that lead out, and listed", async () => {
     const { store, workDir, restored } = await places();
     execFileSync("mkfifo", [join(workDir, "pipe")]);

@@ -8,6 +8,8 @@ export const folders = {
   checkpoints: "checkpoints/",
   /** Checkpoints that are being written. */
   writers: "writers/",
+  /** Sweeps that are running. */
+  sweeps: "sweeps/",
   /** Lists of parts that no checkpoint needed when they were looked at. */
   condemned: "condemned/",
 } as const;

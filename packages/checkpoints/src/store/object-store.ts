@@ -7,7 +7,7 @@ import {
   type SweepResult,
 } from "@fenced/core";
 import { infoOf } from "./checkpoint-record.ts";
-import { folders } from "./keys.ts";
+import { folders, isId } from "./keys.ts";
 import type { ObjectStorage } from "./object-storage.ts";
 import { assertId, openCheckpoint, readRecord } from "./read-checkpoint.ts";
 import { sweepStorage } from "./sweep.ts";
@@ -34,7 +34,9 @@ export class ObjectStore implements CheckpointStore {
   async list(): Promise<CheckpointInfo[]> {
     const ids: { readonly id: string; readonly modifiedAt: number }[] = [];
     for await (const { key, modifiedAt } of this.#storage.list(folders.checkpoints)) {
-      ids.push({ id: key.slice(folders.checkpoints.length), modifiedAt });
+      const id = key.slice(folders.checkpoints.length);
+      // Somebody may have put something else there.
+      if (isId(id)) ids.push({ id, modifiedAt });
     }
     const infos: CheckpointInfo[] = [];
     for (let at = 0; at < ids.length; at += readsAtOnce) {

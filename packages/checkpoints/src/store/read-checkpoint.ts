@@ -11,8 +11,9 @@ import { entriesIn } from "./entry-lines.ts";
 import { folders, isId, partKey, partOf, referenceTo } from "./keys.ts";
 import type { ObjectStorage } from "./object-storage.ts";
 
-/** Limits on what is read into memory: of records, and of groups of entries. Files have parts of a known size. */
-const [mostRecordBytes, mostGroupBytes] = [67_108_864, 268_435_456];
+/** Limits on what is read into memory, of records and of groups of entries. Files have parts of a known size. */
+export const mostRecordBytes = 67_108_864;
+export const mostGroupBytes = 268_435_456;
 
 /** Reads a checkpoint's record. @returns `undefined` if there is none. @throws CheckpointError if it is damaged. */
 export async function readRecord(storage: ObjectStorage, id: string): Promise<CheckpointRecord | undefined> {

@@ -1,17 +1,17 @@
 import { hash, randomBytes } from "node:crypto";
 import { CheckpointError, type CheckpointPart, type CheckpointWriter, type NewCheckpoint } from "@fenced/core";
-import { recordBytes } from "./checkpoint-record.ts";
+import { parseRecord, recordBytes } from "./checkpoint-record.ts";
 import { readCondemned } from "./condemned-parts.ts";
-import { inGroups } from "./entry-lines.ts";
+import { entriesIn, inGroups } from "./entry-lines.ts";
 import { folders, isId, partKey, referenceTo } from "./keys.ts";
+import { Lease } from "./lease.ts";
 import type { ObjectStorage } from "./object-storage.ts";
-import { readRecord } from "./read-checkpoint.ts";
-import { RunningWriter } from "./running-writer.ts";
+import { mostGroupBytes, mostRecordBytes, readRecord } from "./read-checkpoint.ts";
 
 /** Writes one checkpoint. Nobody sees it before it is complete. */
 export class StoreWriter implements CheckpointWriter {
   readonly #storage: ObjectStorage;
-  readonly #running: RunningWriter;
+  readonly #running: Lease;
   /** Keys that a sweep may remove. */
   readonly #condemned: ReadonlySet<string>;
   /** The earlier checkpoint exists, so nothing that it needs can be removed while this writer runs. */
@@ -24,7 +24,7 @@ export class StoreWriter implements CheckpointWriter {
 
   private constructor(
     storage: ObjectStorage,
-    found: { readonly running: RunningWriter; readonly condemned: ReadonlySet<string>; readonly isAfter: boolean },
+    found: { readonly running: Lease; readonly condemned: ReadonlySet<string>; readonly isAfter: boolean },
   ) {
     this.#storage = storage;
     this.#running = found.running;
@@ -34,7 +34,7 @@ export class StoreWriter implements CheckpointWriter {
 
   static async begin(storage: ObjectStorage, after: string | undefined): Promise<StoreWriter> {
     // In this order: a sweep first writes its list, and then looks which writers are running.
-    const running = await RunningWriter.begin(storage);
+    const running = await Lease.begin(storage, folders.writers);
     try {
       const condemned = new Set((await readCondemned(storage)).flatMap(({ parts }) => parts));
       const isAfter = after !== undefined && isId(after) && (await readRecord(storage, after)) !== undefined;
@@ -71,9 +71,14 @@ export class StoreWriter implements CheckpointWriter {
       }
     };
     const groups: string[] = [];
-    for (const group of inGroups(counted())) groups.push(referenceTo(await this.put(Buffer.from(group))));
+    for (const group of inGroups(counted())) {
+      const content = Buffer.from(group);
+      assertReadable(content, mostGroupBytes, () => [...entriesIn(group)]);
+      groups.push(referenceTo(await this.put(content)));
+    }
     await this.#storage.flush?.();
     const record = recordBytes({ createdAt: new Date(), files, bytes, groups, variables, incomplete });
+    assertReadable(record, mostRecordBytes, () => parseRecord(record));
     const id = hash("sha256", record);
     const key = `${folders.checkpoints}${id}`;
     await this.#put(key, record);
@@ -110,4 +115,21 @@ export class StoreWriter implements CheckpointWriter {
     await this.#storage.put(key, bytes);
     this.#newBytes += bytes.length;
   }
+}
+
+/** @throws CheckpointError if something could never be read again: nobody would notice before it is needed. */
+function assertReadable(bytes: Uint8Array, atMost: number, read: () => unknown): void {
+  let cause: unknown = new RangeError(`${bytes.length} bytes are more than ${atMost}`);
+  try {
+    if (bytes.length <= atMost) {
+      read();
+      return;
+    }
+  } catch (error) {
+    cause = error;
+  }
+  throw new CheckpointError(`The checkpoint could not be read again: ${String(cause)}`, {
+    remedy: "Keep fewer files or variables, and give them shorter names.",
+    cause,
+  });
 }

@@ -140,4 +140,19 @@ describe("a sweep beside a writer", () => {
     }
     expect(schedules).toBe(1440);
   });
+
+  it("loses nothing if another sweep has just removed the list that it read", async () => {
+    for (let first = 0; first < 28; first += 1) {
+      for (let third = 0; third < 16; third += 1) {
+        const storage = await prepared(true);
+        const sweep = async (store: ObjectStore): Promise<void> => void (await store.sweep());
+        const writer = async (store: ObjectStore): Promise<void> => void (await write(store, ["shared", "new"]));
+        const reader = async (store: ObjectStore): Promise<void> => {
+          expect(await readAll(store)).toBe(2);
+        };
+        await runTogether(storage, { slow: sweep, sweep, writer }, [first, 1000, third]);
+        await runTogether(storage, { reader }, []);
+      }
+    }
+  });
 });

@@ -225,8 +225,8 @@ async function* contentOf(handle: FileHandle, atMost: number): FileParts {
     if (length < part.length) break;
   }
   const after = await handle.stat();
-  const isChanged = at !== size || stateOf(before) !== stateOf(after);
-  return { isChanged, state: isChanged || size !== after.size ? undefined : settledState(after, now) };
+  const isChanged = at !== size || after.size > size || stateOf(before) !== stateOf(after);
+  return { isChanged, state: isChanged ? undefined : settledState(after, now), size: after.size };
 }
 
 /** Reads until the part is full or the file ends. Returns how much there was. */

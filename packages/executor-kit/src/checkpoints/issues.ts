@@ -2,7 +2,7 @@ import type { CheckpointIssue } from "@fenced/core";
 
 /** Code can make any number of things that no checkpoint can keep. */
 const mostIssues = 1000;
-const longestReason = 500;
+const [longestName, longestReason] = [4096, 500];
 
 /** Collects what a checkpoint does not have, within limits. */
 export class Issues {
@@ -11,7 +11,7 @@ export class Issues {
 
   add(kind: "file" | "variable", name: string, reason: string): void {
     if (this.#issues.length >= mostIssues) this.#more += 1;
-    else this.#issues.push({ kind, name, reason: sentence(reason) });
+    else this.#issues.push({ kind, name: name.slice(0, longestName), reason: sentence(reason) });
   }
 
   addAll(issues: readonly CheckpointIssue[]): void {

@@ -8,6 +8,7 @@ one file, `total`, of all of them, and `most`, their number. The report says how
 def _fenced_keep_variables(variables, plan):
     import io
     import json
+    import keyword
     import os
     import pickle
     import sys
@@ -65,19 +66,30 @@ def _fenced_keep_variables(variables, plan):
             return callable(value) and getattr(value, "__module__", "") != "__main__"
         return name.startswith("_") or name in ("In", "Out", "exit", "quit", "get_ipython")
 
-    kept, left_out, total = [], [], plan["total"]
-    for name, value in sorted(item for item in variables.items() if isinstance(item[0], str)):
-        if is_own(name, value):
-            continue
-        if len(kept) >= plan["most"]:
-            left_out.append([name, "There are more than %d variables" % plan["most"]])
-            continue
-        if isinstance(value, types.ModuleType):
-            kept.append([name, "module", value.__name__])
-            continue
-        path = os.path.join(plan["directory"], str(len(kept)))
-        limit = min(plan["limit"], total)
+    def reason_of(error):
         try:
+            return ("%s: %s" % (type(error).__name__, error))[:300]
+        except Exception:
+            return type(error).__name__[:300]
+
+    kept, left_out, total = [], [], plan["total"]
+    for name, value in sorted(((n, v) for n, v in list(variables.items()) if isinstance(n, str)), key=lambda item: item[0]):
+        before = len(kept)
+        path = os.path.join(plan["directory"], str(before))
+        limit = min(plan["limit"], total)
+        # Whatever is asked of a value may run its own code.
+        try:
+            if is_own(name, value):
+                continue
+            if before >= plan["most"]:
+                left_out.append([name, "There are more than %d variables" % plan["most"]])
+                continue
+            if not name.isidentifier() or keyword.iskeyword(name):
+                left_out.append([name[:300], "Its name is no identifier"])
+                continue
+            if isinstance(value, types.ModuleType):
+                kept.append([name, "module", value.__name__])
+                continue
             with open(path, "xb") as file:
                 write(value, file, limit)
             total -= os.stat(path).st_size
@@ -86,9 +98,11 @@ def _fenced_keep_variables(variables, plan):
             left_out.append([name, "It takes more than %d bytes" % limit])
         except RecursionError:
             left_out.append([name, "It is nested too deeply"])
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:
-            left_out.append([name, ("%s: %s" % (type(error).__name__, error))[:300]])
-        if len(kept) == 0 or kept[-1][0] != name:
+            left_out.append([name, reason_of(error)])
+        if len(kept) == before:
             try:
                 os.unlink(path)
             except OSError:

@@ -1,5 +1,6 @@
 import { ByteQueue, checkpointPartBytes, FileNotFoundError } from "@fenced/core";
 import { wholeFile, type BackendFiles } from "../workspace/backend-files.ts";
+import { inTheWay } from "./in-the-way.ts";
 import type {
   FileParts,
   FileVisit,
@@ -34,7 +35,7 @@ export class ListedTree implements WorkspaceTree {
 
   async read<File extends WantedFile>(files: readonly File[], visit: FileVisit<File>): Promise<void> {
     for (const file of files) {
-      const content = partsOf(this.#files.content(file.path, wholeFile), file.size);
+      const content = this.#partsOf(file);
       try {
         await visit(file, content);
       } catch (error) {
@@ -46,7 +47,15 @@ export class ListedTree implements WorkspaceTree {
 
   async create(plan: TreePlan, lose: TreeLoss): Promise<void> {
     // Nothing can be written beside what is there and moved, so read everything once before anything is written.
-    for await (const { content } of plan.entries()) await readAll(content());
+    const before = new Set((await this.#files.list()).map(({ path }) => path));
+    const directories = new Set([...before].flatMap(directoriesAbove));
+    for await (const { path, type, content } of plan.entries()) {
+      if (type === "file" && directories.has(path)) throw inTheWay(path, "directory");
+      const places = type === "directory" ? [path, ...directoriesAbove(path)] : directoriesAbove(path);
+      const file = places.find((place) => before.has(place));
+      if (file !== undefined) throw inTheWay(file, "file");
+      await readAll(content());
+    }
     const written: string[] = [];
     const full = new Set<string>();
     try {
@@ -54,16 +63,33 @@ export class ListedTree implements WorkspaceTree {
         full.add(entry.path.slice(0, Math.max(0, entry.path.lastIndexOf("/"))));
         if (entry.type === "link") lose(entry.path, `${notKept}: it is a link`);
         if (entry.type !== "file") continue;
-        written.push(entry.path);
         await this.#write(entry);
+        written.push(entry.path);
       }
     } catch (error) {
-      for (const path of written) await this.#files.remove(path).catch(() => {});
+      // What was there before is the user's, even if it has been replaced.
+      for (const path of written) if (!before.has(path)) await this.#files.remove(path).catch(() => {});
       throw error;
     }
     for await (const { path, type } of plan.entries()) {
       if (type === "directory" && !full.has(path)) lose(path, `${notKept}: it is an empty directory`);
     }
+  }
+
+  async *#partsOf({ path, size: atMost }: WantedFile): FileParts {
+    const queue = new ByteQueue();
+    let [size, isLonger] = [0, false];
+    for await (const chunk of this.#files.content(path, wholeFile)) {
+      const wanted = chunk.subarray(0, atMost - size);
+      queue.add(wanted);
+      size += wanted.length;
+      while (queue.length >= checkpointPartBytes) yield queue.take(checkpointPartBytes);
+      isLonger = wanted.length < chunk.length;
+      if (isLonger) break;
+    }
+    if (queue.length > 0) yield queue.take();
+    if (isLonger) return { state: undefined, isChanged: true, size: (await this.#files.stat(path)).size };
+    return { state: undefined, isChanged: size !== atMost, size };
   }
 
   async #write(entry: PlannedEntry): Promise<void> {
@@ -83,20 +109,11 @@ export class ListedTree implements WorkspaceTree {
   }
 }
 
-async function readAll(content: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of content);
+function directoriesAbove(path: string): string[] {
+  const names = path.split("/");
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-async function* partsOf(content: AsyncIterable<Uint8Array>, atMost: number): FileParts {
-  const queue = new ByteQueue();
-  let size = 0;
-  for await (const chunk of content) {
-    const wanted = chunk.subarray(0, atMost - size);
-    queue.add(wanted);
-    size += wanted.length;
-    while (queue.length >= checkpointPartBytes) yield queue.take(checkpointPartBytes);
-    if (wanted.length < chunk.length) break;
-  }
-  if (queue.length > 0) yield queue.take();
-  return { state: undefined, isChanged: size !== atMost };
+async function readAll(content: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of content);
 }

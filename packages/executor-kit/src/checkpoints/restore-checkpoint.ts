@@ -11,7 +11,9 @@ import { untilAborted } from "@fenced/core/abort";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { normalizeWorkspacePath } from "../workspace/workspace-path.ts";
 import type { Issues } from "./issues.ts";
+import { Links } from "./links.ts";
 import { ListedTree } from "./listed-tree.ts";
+import { clampedTime } from "./modification-time.ts";
 import type { PlannedEntry, TreePlan } from "./workspace-tree.ts";
 
 /** Parts of one file that are read before they are needed. */
@@ -46,6 +48,7 @@ export async function restoreFiles(
   { issues, signal, onFile }: RestoreConditions,
 ): Promise<RestoredFiles> {
   const tree = files.tree ?? new ListedTree(files);
+  await checkLinks(saved, signal);
   const lost = new Set<string>();
   const sizes = new Map<string, number>();
   const plan = new Plan(saved, signal, (file) => {
@@ -87,7 +90,8 @@ class Plan implements TreePlan {
   }
 
   #planned(entry: CheckpointEntry): PlannedEntry {
-    const { path, mode, modifiedAt, type } = entry;
+    const { path, mode, type } = entry;
+    const modifiedAt = clampedTime(entry.modifiedAt);
     const common = { path, mode: mode & 0o777, modifiedAt, type, target: "", size: 0, content: empty };
     if (entry.type === "link") return { ...common, target: entry.target };
     if (entry.type !== "file") return common;
@@ -121,6 +125,18 @@ class Plan implements TreePlan {
   }
 }
 
+/** @throws CheckpointError if a link leads out of the workspace, by itself or through other links of the checkpoint. */
+async function checkLinks(saved: SavedCheckpoint, signal: AbortSignal): Promise<void> {
+  const found: { readonly path: string; readonly target: string }[] = [];
+  for await (const entry of saved.entries()) {
+    signal.throwIfAborted();
+    if (entry.type === "link") found.push(entry);
+  }
+  const links = new Links(found, undefined);
+  for (const { path } of found)
+    if (links.targetInside(path) === undefined) throw notWritten("a link that leads out", path);
+}
+
 async function* empty(): AsyncGenerator<never, void, void> {}
 
 /** @throws CheckpointError if nothing that Fenced wrote can have this path. */
@@ -130,7 +146,11 @@ function checked(entry: CheckpointEntry): CheckpointEntry {
     normal = normalizeWorkspacePath(entry.path);
   } catch {}
   if (normal === entry.path && normal !== ".") return entry;
-  throw new CheckpointError(`The checkpoint has an entry with the path ${JSON.stringify(entry.path.slice(0, 100))}`, {
+  throw notWritten("an entry with the path", entry.path);
+}
+
+function notWritten(what: string, path: string): CheckpointError {
+  return new CheckpointError(`The checkpoint has ${what} ${JSON.stringify(path.slice(0, 100))}`, {
     remedy: "It was not written by Fenced: use another checkpoint.",
   });
 }

@@ -4,7 +4,7 @@ import type { Place } from "../place.ts";
 import { Issues } from "./issues.ts";
 import { KeptFiles, type KeptFile } from "./kept-files.ts";
 import { restoreFiles } from "./restore-checkpoint.ts";
-import { keepVariables, loseVariables, noVariables, restoreVariables } from "./session-variables.ts";
+import { checkVariables, keepVariables, loseVariables, noVariables, restoreVariables } from "./session-variables.ts";
 import { takeCheckpoint } from "./take-checkpoint.ts";
 
 /** A place, and whether its Python blocks share their variables. */
@@ -37,6 +37,7 @@ export class SessionCheckpoints {
     const { store, id } = this.#restore;
     if (this.restored && (await files.list()).length > 0) return;
     const saved = await untilAborted(store.open(id), signal);
+    if (isStateful) await checkVariables(saved, signal);
     const issues = new Issues();
     issues.addAll(saved.incomplete);
     const kept = new Map<string, KeptFile>();

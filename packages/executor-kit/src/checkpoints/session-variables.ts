@@ -12,7 +12,7 @@ import {
   parseJson,
   type SavedCheckpoint,
 } from "@fenced/core";
-import { afterMs, followSignals } from "@fenced/core/abort";
+import { afterMs, followSignals, untilAborted } from "@fenced/core/abort";
 import type { Place } from "../place.ts";
 import { timeIsUp } from "../run/block-run.ts";
 import { wholeFile } from "../workspace/backend-files.ts";
@@ -51,13 +51,24 @@ export async function keepVariables(
     const report = await exchange.run(keepProgram, "_fenced_keep_variables", limits);
     for (const [name, reason] of report.leftOut) issues.add("variable", name, reason);
     const variables: CheckpointVariable[] = [];
-    let file = 0;
-    for (const [name, format, module] of report.kept) {
-      if (!isFormat(format) || !isPythonIdentifier(name)) continue;
-      const content = format === "module" ? [Buffer.from(module)] : exchange.content(String(file), limits.limit);
-      variables.push({ name, format, ...(await stored(content, writer)) });
-      // Modules have no file; the others are numbered among all.
-      file += 1;
+    let left: number = limits.total;
+    // Modules have no file; the others are numbered among all.
+    for (const [row, [name, format, module]] of report.kept.slice(0, limits.most).entries()) {
+      if (!isFormat(format) || !isPythonIdentifier(name)) {
+        issues.add("variable", name, "Its name is no identifier");
+        continue;
+      }
+      // Code may have made the report, and the files as large as it likes.
+      const atMost = Math.min(limits.limit, left);
+      const content = format === "module" ? [Buffer.from(module)] : exchange.content(String(row), atMost);
+      const { size, parts } = await stored(content, writer);
+      if (size > atMost) {
+        left = 0;
+        issues.add("variable", name, `It takes more than ${atMost} bytes`);
+        continue;
+      }
+      left -= size;
+      variables.push({ name, format, size, parts });
     }
     return { interpreter: report.interpreter, variables };
   } finally {
@@ -66,7 +77,19 @@ export async function keepVariables(
 }
 
 /**
- * Brings the variables of a checkpoint back. Only the session's interpreter reads them.
+ * Reads what `restoreVariables` will need, so that nothing has changed yet if it cannot.
+ *
+ * @throws CheckpointError if something in the store is missing or damaged.
+ */
+export async function checkVariables(saved: SavedCheckpoint, signal: AbortSignal): Promise<void> {
+  for (const { parts } of saved.variables?.variables ?? []) {
+    for (const part of parts) await untilAborted(saved.content(part), signal);
+  }
+}
+
+/**
+ * Brings the variables of a checkpoint back. Only the session's interpreter reads them; if it ends meanwhile, none is
+ * back.
  *
  * @returns the names of those that are there again.
  * @throws CheckpointError if one is missing in the store or damaged.
@@ -84,7 +107,16 @@ export async function restoreVariables(
       const written = await exchange.write(String(index), parts, saved);
       plan.push([name, format, format === "module" ? written : ""]);
     }
-    const report = await exchange.run(restoreProgram, "_fenced_restore_variables", { interpreter, variables: plan });
+    const given = { interpreter, variables: plan };
+    const report = await exchange.run(restoreProgram, "_fenced_restore_variables", given).catch((error: unknown) => {
+      // Reading a variable may run any code, and would do so again at each start.
+      if (!BackendUnavailableError.isInstance(error) || signal.aborted) throw error;
+      return undefined;
+    });
+    if (!report) {
+      loseVariables(saved, issues, "The interpreter did not report what it had restored");
+      return [];
+    }
     for (const [name, reason] of report.leftOut) issues.add("variable", name, reason);
     const names = new Set(variables.map(({ name }) => name));
     return report.kept.map(([name]) => name).filter((name) => names.has(name));

@@ -6,6 +6,7 @@ import {
   type CheckpointVariables,
   type CheckpointWriter,
   BackendUnavailableError,
+  checkpointPartBytes,
   InvalidInputError,
 } from "@fenced/core";
 import { AtOnce } from "../workspace/at-once.ts";
@@ -15,6 +16,7 @@ import { Issues } from "./issues.ts";
 import type { KeptFile, KeptFiles } from "./kept-files.ts";
 import { Links } from "./links.ts";
 import { ListedTree } from "./listed-tree.ts";
+import { clampedTime } from "./modification-time.ts";
 import type { FileEnd, FileParts, TreeEntry, WantedFile, WorkspaceTree } from "./workspace-tree.ts";
 
 /** Limits on the entries of a workspace; what code made is kept in memory. */
@@ -52,7 +54,7 @@ export async function takeCheckpoint(request: CheckpointRequest): Promise<Checkp
   const tree = files.tree ?? new ListedTree(files);
   const found = await listTree(tree, signal);
   const taken = new TakenFiles({ writer, before: before.files, issues, signal });
-  await taken.take(tree, withinLimit(found, maxBytes, issues));
+  await taken.take(tree, withinLimit(found, maxBytes, issues), maxBytes);
   const entries = entriesOf(found, { taken: taken.files, workspacePath, issues });
   signal.throwIfAborted();
   const incomplete = issues.all;
@@ -77,9 +79,11 @@ async function listTree(tree: WorkspaceTree, signal: AbortSignal): Promise<TreeE
     signal.throwIfAborted();
     characters += entry.path.length + (entry.target?.length ?? 0);
     if (found.length >= mostEntries || characters > mostCharacters) throw tooMany();
-    found.push(entry);
+    found.push({ ...entry, modifiedAt: clampedTime(entry.modifiedAt) });
   });
-  return found.filter(({ path }) => isNormal(path)).toSorted(byPath);
+  const sorted = found.filter(({ path }) => isNormal(path)).toSorted(byPath);
+  // A place that names a path twice is lying, and could have one link judged and another one kept.
+  return sorted.filter(({ path }, index) => sorted[index - 1]?.path !== path);
 }
 
 function isNormal(path: string): boolean {
@@ -126,19 +130,27 @@ class TakenFiles {
     this.#conditions = conditions;
   }
 
-  async take(tree: WorkspaceTree, found: readonly TreeEntry[]): Promise<void> {
+  async take(tree: WorkspaceTree, found: readonly TreeEntry[], maxBytes: number): Promise<void> {
     const { issues } = this.#conditions;
+    let left = maxBytes - found.reduce((sum, { size }) => sum + size, 0);
     let wanted = await this.#withoutKept(found);
     try {
       for (let round = 1; wanted.length > 0; round += 1) {
         const changed: FileToRead[] = [];
         await tree.read(wanted, async (file, content) => {
           if (content === "unreadable") issues.add("file", file.path, "It could not be read");
-          if (typeof content === "string") return;
+          if (typeof content === "string") {
+            // What an earlier round read may be a mixture.
+            this.files.delete(file.path);
+            return;
+          }
           const end = await this.#takeContent(file, content);
           if (!end.isChanged) return;
-          if (round < mostReads) changed.push(file);
-          else issues.add("file", file.path, "It changed while it was read, so its content may be a mixture");
+          const more = Math.max(0, end.size - file.size);
+          if (round < mostReads && more <= left) {
+            left -= more;
+            changed.push({ ...file, size: end.size });
+          } else issues.add("file", file.path, "It changed while it was read, so its content may be a mixture");
         });
         wanted = changed;
       }
@@ -166,6 +178,7 @@ class TakenFiles {
   async #takeContent(file: FileToRead, content: FileParts): Promise<FileEnd> {
     const { writer, signal } = this.#conditions;
     const parts: CheckpointPart[] = [];
+    let size = 0;
     for (let index = 0; ; index += 1) {
       const { value, done } = await content.next();
       signal.throwIfAborted();
@@ -175,6 +188,10 @@ class TakenFiles {
       }
       const place = index;
       const same = file.before[index];
+      // The place may be forged: only the last part may be short, and there is no more than was asked for.
+      if (size !== index * checkpointPartBytes) throw notAnAnswer(file.path);
+      size += value === "same" ? (same?.size ?? 0) : value.length;
+      if (size > file.size) throw notAnAnswer(file.path);
       if (value === "same") {
         if (!same) throw notAnAnswer(file.path);
         parts[place] = same;

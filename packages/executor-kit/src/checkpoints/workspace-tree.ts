@@ -34,8 +34,10 @@ type FilePart = Uint8Array | "same";
 export interface FileEnd {
   /** See `TreeEntry.state`; that of the content which was read. */
   readonly state: string | undefined;
-  /** It changed while it was read. */
+  /** It changed while it was read, or is larger than what was wanted of it. */
   readonly isChanged: boolean;
+  /** The file's size afterwards, for those who read it again. */
+  readonly size: number;
 }
 
 /** A file's content: parts of `checkpointPartBytes`, of which only the last one may be smaller. Their memory is the receiver's. */

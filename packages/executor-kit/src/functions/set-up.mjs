@@ -9,7 +9,7 @@
  * }} plan
  */
 async function setUp(plan) {
-  const { access, chmod, mkdir, readFile, rename, rm, writeFile } = await import("node:fs/promises");
+  const { access, chmod, mkdir, readFile, rename, rm, rmdir, writeFile } = await import("node:fs/promises");
   const { spawnSync } = await import("node:child_process");
   const { builtinModules } = await import("node:module");
   const path = await import("node:path");
@@ -44,6 +44,8 @@ async function setUp(plan) {
   const owner = await readFile(path.join(place, plan.marker), "utf8").catch(() => {});
   const update = plan.update && owner === plan.owner;
   if (owner === plan.owner && !update) await rm(place, { recursive: true });
+  // An empty directory, such as a copy of a workspace may have, is nobody's package.
+  if (!update) await rmdir(place).catch(() => {});
   const free = update || !(await exists(place));
   if (!free) return report({ failed: "name", reason: `there is already a package in ${place}` });
   await mkdir(place, { recursive: true });

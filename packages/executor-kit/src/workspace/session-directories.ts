@@ -142,7 +142,7 @@ export class SessionDirectories {
   isOwn(relativePath: string): boolean {
     const { functionsModule } = this.#of;
     if (relativePath.startsWith(this.filePrefix)) return true;
-    return this.#hasPackage && relativePath.startsWith(`node_modules/${functionsModule}/`);
+    return this.#hasPackage && `${relativePath}/`.startsWith(`node_modules/${functionsModule}/`);
   }
 
   /** A unique name in the work directory. */

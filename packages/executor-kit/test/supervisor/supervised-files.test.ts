@@ -61,6 +61,37 @@ async function run(supervisor: Supervisor, file: { name: string; content: string
   return output.stdout + output.stderr;
 }
 
+describe("a tree that a supervisor creates", needs("python3"), () => {
+  it("has what follows an entry that the file system cannot have", async () => {
+    const { access, workspace } = await opened();
+    const long = "x".repeat(300);
+    const lost: string[] = [];
+    const entries = async function* () {
+      for (const name of ["before", long, `${long}/below`, "after"]) {
+        const content = async function* () {
+          yield Buffer.from("content");
+        };
+        const facts = { type: "file", mode: 0o600, modifiedAt: 8.64e15, target: "", size: 7 } as const;
+        yield { path: name, ...facts, content };
+      }
+    };
+    await access.tree.create({ entries }, (name) => lost.push(name));
+    expect(lost).toEqual([long, `${long}/below`]);
+    for (const name of ["before", "after"]) {
+      expect(await readFile(path.join(workspace, name), "utf8")).toBe("content");
+    }
+    const read: unknown[] = [];
+    await access.tree.read([{ path: "after", size: 3, known: [] }], async (_, parts) => {
+      if (typeof parts === "string") throw new Error(parts);
+      for (let step = await parts.next(); ; step = await parts.next()) {
+        read.push(step.value);
+        if (step.done === true) break;
+      }
+    });
+    expect(read).toEqual([new Uint8Array(Buffer.from("con")), { isChanged: true, state: undefined, size: 7 }]);
+  });
+});
+
 describe("a supervisor that is started by a short command", needs("python3"), () => {
   it("writes a program's file, removes it unless `keep` is set, and overwrites nothing", async () => {
     const { supervisor, workspace, command } = await opened();

@@ -182,9 +182,9 @@ async function* partsOf(first: Frame, frames: AsyncIterator<Frame, void, void>, 
   }
   const end = await next(frames, path);
   if (typeof end === "string") throw notAnAnswer(path);
-  const [, changed, state] = /^([01]) (\S{1,200})$/.exec(Buffer.from(end).toString("latin1")) ?? [];
+  const [, changed, state, size] = /^([01]) (\S{1,200}) (\d{1,15})$/.exec(Buffer.from(end).toString("latin1")) ?? [];
   if (changed === undefined) throw notAnAnswer(path);
-  return { isChanged: changed === "1", state: state === "-" ? undefined : state };
+  return { isChanged: changed === "1", state: state === "-" ? undefined : state, size: Number(size) };
 }
 
 async function next(frames: AsyncIterator<Frame, void, void>, path: string): Promise<Frame> {

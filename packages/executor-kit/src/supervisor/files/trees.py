@@ -175,9 +175,8 @@ def send_parts(file, size, known):
         if len(part) < PART:
             break
     after = os.fstat(file)
-    changed = left > 0 or state_of(before) != state_of(after)
-    state = b"-" if changed or after.st_size > size else settled(after, now)
-    end = b"%d %s" % (changed, state)
+    changed = left > 0 or after.st_size > size or state_of(before) != state_of(after)
+    end = b"%d %s %d" % (changed, b"-" if changed else settled(after, now), after.st_size)
     write(1, bytes(4) + len(end).to_bytes(4, "big") + end)
 
 
@@ -222,8 +221,6 @@ def receive_tree(staged):
             if error.errno not in IMPOSSIBLE:
                 raise
             say_lost(error, name)
-            if kind == b"f":
-                receive_content(None, 0)
     places.close()
     return made
 
@@ -234,31 +231,45 @@ def receive_entry(kind, places, name, facts, extra=b""):
     if kind == b"d":
         places.open(name)
         return
-    folder = places.open(above)
     if kind == b"l":
+        folder = places.open(above)
         os.symlink(extra, last, dir_fd=folder)
         os.utime(last, ns=(modified, modified), dir_fd=folder, follow_symlinks=False)
         return
-    file = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
-    receive_content(file, extra)
-    os.fchmod(file, mode)
-    os.utime(file, ns=(modified, modified))
-    os.close(file)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        file = os.open(last, flags, 0o600, dir_fd=places.open(above))
+    except OSError as error:
+        if error.errno in IMPOSSIBLE:
+            receive_content(None, 0)
+        raise
+    try:
+        receive_content(file, extra)
+        os.fchmod(file, mode)
+        os.utime(file, ns=(modified, modified))
+    finally:
+        os.close(file)
 
 
 def receive_content(file, size):
-    """Takes parts up to an empty one. Of what is only zeros, a file gets a hole."""
-    while True:
-        length = take(4)
-        if length == bytes(4):
-            break
-        if length == SAME:
-            if file is not None:
-                os.lseek(file, PART, os.SEEK_CUR)
+    """Takes parts up to an empty one, also if the file cannot have them: what follows is another entry. Of what is only zeros, a file gets
+    a hole."""
+    failure = None
+    for length in iter(lambda: take(4), bytes(4)):
+        part = None if length == SAME else take(int.from_bytes(length, "big"))
+        if file is None or failure:
             continue
-        part = take(int.from_bytes(length, "big"))
-        if file is not None:
-            write(file, part)
+        try:
+            if part is None:
+                os.lseek(file, PART, os.SEEK_CUR)
+            else:
+                write(file, part)
+        except OSError as error:
+            if error.errno not in IMPOSSIBLE:
+                raise
+            failure = error
+    if failure:
+        raise failure
     if file is not None:
         os.ftruncate(file, size)
 

@@ -41,7 +41,7 @@ export class SentWorkspace implements PlaceWorkspace {
     const packages = `node_modules/${functionsModule}/`;
     this.files = new RemoteFiles(
       new SupervisedFiles({ workspace, python, filePrefix, supervisor: () => Promise.resolve(supervisor) }),
-      (file) => file.startsWith(ownPrefix) || (this.#hasPackage && file.startsWith(packages)),
+      (file) => file.startsWith(ownPrefix) || (this.#hasPackage && `${file}/`.startsWith(packages)),
     );
   }
 

@@ -2,33 +2,39 @@ import { randomUUID } from "node:crypto";
 import { folders } from "./keys.ts";
 import type { ObjectStorage, StoredObject } from "./object-storage.ts";
 
-/** How often a writer gives a sign of life, and when one that gives none counts as dead, in milliseconds. */
+/** How often its owner gives a sign of life, and when one that gives none counts as dead, in milliseconds. */
 const [beatMs, deadMs] = [20_000, 600_000];
+/** Whose leases they are. */
+type LeaseFolder = typeof folders.writers | typeof folders.sweeps;
+
 const [leaseEnd, beatEnd] = [".lease", ".beat"];
 
-/** A checkpoint that is being written tells sweeps that it may need parts that no checkpoint has yet. */
-export class RunningWriter {
+/**
+ * A checkpoint that is being written tells sweeps that it may need parts that no checkpoint has yet; a sweep tells
+ * others that it may have read a list.
+ */
+export class Lease {
   readonly #storage: ObjectStorage;
   readonly #key: string;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(storage: ObjectStorage) {
+  private constructor(storage: ObjectStorage, folder: LeaseFolder) {
     this.#storage = storage;
-    this.#key = `${folders.writers}${randomUUID()}`;
+    this.#key = `${folder}${randomUUID()}`;
   }
 
-  static async begin(storage: ObjectStorage): Promise<RunningWriter> {
-    const writer = new RunningWriter(storage);
-    await storage.put(`${writer.#key}${leaseEnd}`, new Uint8Array(0));
-    writer.#timer = setInterval(() => {
-      // If this fails for long, the lease is taken away, and then the checkpoint fails.
-      storage.put(`${writer.#key}${beatEnd}`, new Uint8Array(0)).catch(() => {});
+  static async begin(storage: ObjectStorage, folder: LeaseFolder): Promise<Lease> {
+    const lease = new Lease(storage, folder);
+    await storage.put(`${lease.#key}${leaseEnd}`, new Uint8Array(0));
+    lease.#timer = setInterval(() => {
+      // If this fails for long, the lease is taken away, and then the checkpoint or the sweep fails.
+      storage.put(`${lease.#key}${beatEnd}`, new Uint8Array(0)).catch(() => {});
     }, beatMs);
-    writer.#timer.unref();
-    return writer;
+    lease.#timer.unref();
+    return lease;
   }
 
-  /** False if a sweep took this writer for dead, and may have removed what it needs. */
+  /** False if a sweep took its owner for dead, and may have removed what that needs. */
   async isAlive(): Promise<boolean> {
     return (await this.#storage.size(`${this.#key}${leaseEnd}`)) !== undefined;
   }
@@ -41,14 +47,14 @@ export class RunningWriter {
 }
 
 /**
- * When the writers began that are still running, by the storage's clock. Takes the leases of dead ones away.
+ * When those began that are still running, by the storage's clock. Takes the leases of dead ones away.
  *
  * @param now - the time by the storage's clock.
  */
-export async function runningSince(storage: ObjectStorage, now: number): Promise<number[]> {
+export async function runningSince(storage: ObjectStorage, folder: LeaseFolder, now: number): Promise<number[]> {
   const leases = new Map<string, StoredObject>();
   const beats = new Map<string, StoredObject>();
-  for await (const object of storage.list(folders.writers)) {
+  for await (const object of storage.list(folder)) {
     if (object.key.endsWith(leaseEnd)) leases.set(object.key.slice(0, -leaseEnd.length), object);
     else if (object.key.endsWith(beatEnd)) beats.set(object.key.slice(0, -beatEnd.length), object);
   }
