@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { folders } from "./keys.ts";
+import type { folders } from "./keys.ts";
 import type { ObjectStorage, StoredObject } from "./object-storage.ts";
 
 /** How often its owner gives a sign of life, and when one that gives none counts as dead, in milliseconds. */

@@ -133,8 +133,8 @@ async function checkLinks(saved: SavedCheckpoint, signal: AbortSignal): Promise<
     if (entry.type === "link") found.push(entry);
   }
   const links = new Links(found, undefined);
-  for (const { path } of found)
-    if (links.targetInside(path) === undefined) throw notWritten("a link that leads out", path);
+  const out = found.find(({ path }) => links.targetInside(path) === undefined);
+  if (out) throw notWritten("a link that leads out", out.path);
 }
 
 async function* empty(): AsyncGenerator<never, void, void> {}
