@@ -73,7 +73,9 @@ def _fenced_keep_variables(variables, plan):
             return type(error).__name__[:300]
 
     kept, left_out, total = [], [], plan["total"]
-    for name, value in sorted(((n, v) for n, v in list(variables.items()) if isinstance(n, str)), key=lambda item: item[0]):
+    for name, value in sorted(
+        ((n, v) for n, v in list(variables.items()) if isinstance(n, str)), key=lambda item: item[0]
+    ):
         before = len(kept)
         path = os.path.join(plan["directory"], str(before))
         limit = min(plan["limit"], total)
