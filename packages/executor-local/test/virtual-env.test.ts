@@ -233,12 +233,14 @@ describe("packages of functions", needs("python3", "node"), () => {
 
   it("do not replace the user's own package", async () => {
     const workDir = await temporaryDirectory();
-    await mkdir(path.join(workDir, "node_modules/functions"), { recursive: true });
+    const own = path.join(workDir, "node_modules/functions");
+    await mkdir(own, { recursive: true });
+    await writeFile(path.join(own, "index.js"), "");
     const source = "function one() { return 1; }";
     const functions = [FunctionWithRequirements.fromJSON({ language: "javascript", source, requirements: {} })];
     const executor = executorWith({ workDir, functions });
     await expect(executor.executeCodeBlocks([where])).rejects.toThrow(FunctionSetupError);
     await executor.stop();
-    expect(await readdir(path.join(workDir, "node_modules"))).toEqual(["functions"]);
+    expect(await readdir(own)).toEqual(["index.js"]);
   });
 });
