@@ -7,6 +7,7 @@ import { FunctionSetupError } from "../errors/function-setup-error.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
 import { ModelClientError } from "../errors/model-client-error.ts";
 import { QuotaExceededError } from "../errors/quota-exceeded-error.ts";
+import { SessionInUseError } from "../errors/session-in-use-error.ts";
 import { WorkspacePathError } from "../errors/workspace-path-error.ts";
 
 /** An error as plain JSON, with only what a client may know: no stack and no cause. */
@@ -31,6 +32,7 @@ const classes: Readonly<Record<string, new (problem: string, options: { readonly
   model_failed: ModelClientError,
   path_outside_workspace: WorkspacePathError,
   quota_exceeded: QuotaExceededError,
+  session_in_use: SessionInUseError,
 };
 
 /** Converts what was thrown to plain JSON. */

@@ -11,6 +11,7 @@ import {
   InvalidInputError,
   ModelClientError,
   QuotaExceededError,
+  SessionInUseError,
   WorkspacePathError,
 } from "../../src/index.ts";
 
@@ -24,6 +25,7 @@ const classes = [
   [InvalidInputError, "invalid_input"],
   [ModelClientError, "model_failed"],
   [QuotaExceededError, "quota_exceeded"],
+  [SessionInUseError, "session_in_use"],
   [WorkspacePathError, "path_outside_workspace"],
 ] as const;
 

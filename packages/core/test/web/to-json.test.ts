@@ -9,6 +9,7 @@ import {
   makeCodeResult,
   ModelClientError,
   QuotaExceededError,
+  SessionInUseError,
   WorkspacePathError,
 } from "../../src/index.ts";
 import { fromJson, httpStatus, toJson } from "../../src/web/index.ts";
@@ -128,6 +129,7 @@ describe("errors over the wire", () => {
     [new FileNotFoundError("There is no a.txt", { remedy }), 404],
     [new ExecutorStoppedError("It was stopped", { remedy }), 410],
     [new QuotaExceededError("3 runs wait already", { remedy }), 429],
+    [new SessionInUseError("another process has it", { remedy }), 409],
     [new BackendUnavailableError("The daemon is gone", { remedy, cause: new Error("secret") }), 503],
     [new ModelClientError("The model failed", { remedy }), 500],
   ] as const;
