@@ -56,30 +56,9 @@ export class RunLog {
   }
 
   add(event: ExecutionEvent): void {
-    const isInFirst = this.#last.length === 0;
-    const [entries, size] = isInFirst ? [this.#first, this.#firstSize] : [this.#last, this.#lastSize];
-    const before = entries.at(-1);
-    const joined = before && this.#count > this.#read ? join(before.event, event) : undefined;
-    const entry = {
-      event: joined ?? event,
-      size:
-        this.#sizeOf(joined ?? event) + (joined && before ? before.size - this.#sizeOf(before.event) + pieceSize : 0),
-    };
-    const grown = size + entry.size - (joined && before ? before.size : 0);
-    if (joined) entries.pop();
-    else this.#count += 1;
-    if (isInFirst && grown <= this.#half) {
-      this.#first.push(entry);
-      this.#firstSize = grown;
-    } else if (isInFirst) {
-      if (joined && before) this.#firstSize -= before.size;
-      this.#last.push(entry);
-      this.#lastSize = entry.size;
-    } else {
-      entries.push(entry);
-      this.#lastSize = grown;
-      this.#forget();
-    }
+    const joined = this.#count > this.#read ? this.#joined(event) : undefined;
+    if (!joined) this.#count += 1;
+    this.#keep(joined ?? { event, size: this.#sizeOf(event) });
     this.#tell();
   }
 
@@ -120,6 +99,30 @@ export class RunLog {
     return late && { seq, event: late.event };
   }
 
+  /** The last event with a piece of text added to it, in place of that event; `undefined` if it is complete. */
+  #joined(event: ExecutionEvent): Entry | undefined {
+    const isInLast = this.#last.length > 0;
+    const entries = isInLast ? this.#last : this.#first;
+    const before = entries.at(-1);
+    const joined = before && join(before, event);
+    if (!joined) return undefined;
+    entries.pop();
+    if (isInLast) this.#lastSize -= before.size;
+    else this.#firstSize -= before.size;
+    return joined;
+  }
+
+  #keep(entry: Entry): void {
+    if (this.#last.length === 0 && this.#firstSize + entry.size <= this.#half) {
+      this.#first.push(entry);
+      this.#firstSize += entry.size;
+    } else {
+      this.#last.push(entry);
+      this.#lastSize += entry.size;
+      this.#forget();
+    }
+  }
+
   /** Forgets the oldest of the last events until the others fit. */
   #forget(): void {
     for (; this.#lastSize > this.#half && this.#start < this.#last.length - 1; this.#start += 1) {
@@ -146,8 +149,8 @@ export class RunLog {
 }
 
 /** Two pieces of the same output as one; `undefined` if they are not, or too long. */
-function join(one: ExecutionEvent, next: ExecutionEvent): ExecutionEvent | undefined {
+function join({ event: one, size }: Entry, next: ExecutionEvent): Entry | undefined {
   if (!("text" in one) || !("text" in next) || one.type !== next.type || one.index !== next.index) return undefined;
   if (one.text.length + next.text.length > longestText) return undefined;
-  return { ...one, text: one.text + next.text };
+  return { event: { ...one, text: one.text + next.text }, size: size + pieceSize + next.text.length };
 }

@@ -74,7 +74,7 @@ export class SubmittedRuns {
     const known = this.#runs.get(id);
     // What failed before a block began has done nothing.
     if (known && (known.state !== "failed" || known.hasBegun)) {
-      known.assertSame(content);
+      if (known.content !== content) throw otherCode(id);
       return known;
     }
     const forgotten = this.#forgotten.get(id);
@@ -180,11 +180,6 @@ class Submission implements SubmittedRun {
   /** True once a block has begun. */
   get hasBegun(): boolean {
     return this.#hasBegun;
-  }
-
-  /** @throws InvalidInputError if the run is one of something else. */
-  assertSame(content: string): void {
-    if (this.content !== content) throw otherCode(this.id);
   }
 
   /** What the run takes in memory, in bytes. */

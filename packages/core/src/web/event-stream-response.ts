@@ -79,17 +79,12 @@ export function eventStreamResponse(
 ): Response {
   const { request, ...checked } = checkOptions(eventStreamOptions, options, "eventStreamResponse");
   const left = new AbortController();
-  const after = isRun(stream) ? lastSeen(stream, request) : undefined;
+  const run = isRun(stream) ? stream : undefined;
+  const after = run && lastSeen(run, request);
   // An EventSource connects again after every end of a stream, until it gets this status.
-  if (isRun(stream) && after !== undefined && after >= endOf(stream)) return new Response(null, { status: 204 });
-  let items: AsyncIterable<object>;
-  if (typeof stream === "function") items = stream(left.signal);
-  else items = isRun(stream) ? stream.events({ after: after ?? 0, signal: left.signal }) : stream;
-  const source = new EventSource(items, left, {
-    ...checked,
-    signal: checked.signal ?? request?.signal,
-    run: isRun(stream) ? stream : undefined,
-  });
+  if (run && after !== undefined && after >= endOf(run)) return new Response(null, { status: 204 });
+  const signal = checked.signal ?? request?.signal;
+  const source = new EventSource(itemsOf(stream, after, left.signal), left, { ...checked, signal, run });
   return new Response(new ReadableStream(source), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
@@ -99,6 +94,15 @@ export function eventStreamResponse(
       ...checked.headers,
     },
   });
+}
+
+function itemsOf(
+  stream: Parameters<typeof eventStreamResponse>[0],
+  after: number | undefined,
+  signal: AbortSignal,
+): AsyncIterable<object> {
+  if (typeof stream === "function") return stream(signal);
+  return isRun(stream) ? stream.events({ after, signal }) : stream;
 }
 
 function isRequest(value: unknown): boolean {

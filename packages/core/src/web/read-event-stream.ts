@@ -1,7 +1,15 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import type * as z from "zod";
 import { afterMs, untilAborted } from "../abort/until-aborted.ts";
 import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts";
 import { FencedError } from "../errors/fenced-error.ts";
+import {
+  callbackOption,
+  checkOptions,
+  optionsSchema,
+  type OptionSchemas,
+  signalOption,
+} from "../options/check-options.ts";
 import { JsonLimitError, parseJson } from "../parse-json.ts";
 import { endOfStream } from "./end-of-stream.ts";
 import { fromJson } from "./from-json.ts";
@@ -29,26 +37,33 @@ export interface ReadEventStreamOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const readOptions: z.ZodType<ReadEventStreamOptions> = optionsSchema({
+  reconnect: callbackOption<(lastEventId: string) => Promise<Response>>().exactOptional(),
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<ReadEventStreamOptions>);
+
 /**
  * Reads what `eventStreamResponse` sends, in a browser or in Node: yields each event through `fromJson`, and throws the
  * error that ended the stream on the server. Leaving the loop early closes the connection, which ends what is running,
  * unless it is a submitted run.
  *
  * The events of a submitted run have ids: if the connection is lost, this connects again and goes on after the last
- * event that came, for about a minute and a half.
+ * event that came. It gives up if no event comes for more than a minute of attempts.
  *
  * @throws the server's error; `BackendUnavailableError` if the response is not a stream of events, or ended before the
  * stream did: the server or a proxy closed the connection. What was running has then ended too, unless it is a submitted
  * run.
  * @throws the reason of the request's signal, or of `options.signal`, if it was aborted.
+ * @throws InvalidInputError if an option is unknown or wrong.
  *
  * @example
  * for await (const event of readEventStream(await fetch("/run", { method: "POST", body }))) show(event);
  */
 export async function* readEventStream(
   response: Response,
-  { reconnect = getAgain(response), signal }: ReadEventStreamOptions = {},
+  options: ReadEventStreamOptions = {},
 ): AsyncGenerator<object, void, void> {
+  const { reconnect = getAgain(response), signal } = checkOptions(readOptions, options, "readEventStream");
   if (response.body === null || !isEventStream(response)) throw await refusal(response);
   let { body } = response;
   let lastEventId: string | undefined;

@@ -1,4 +1,4 @@
-import type { CodeExecutor } from "@fenced/core";
+import type { CodeExecutor, SubmittedRun } from "@fenced/core";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { ExecutorServer } from "../executor-server.ts";
 import { defaultHeartbeatMs, type McpServerOptions } from "../mcp-server-options.ts";
@@ -77,11 +77,12 @@ export class McpSession<User> {
    * runs.
    */
   get idleSince(): number | undefined {
-    return this.#requests === 0 && !this.#runsCode ? this.#idleSince : undefined;
+    return this.#requests === 0 && !this.#running ? this.#idleSince : undefined;
   }
 
-  get #runsCode(): boolean {
-    return this.#executor.runs().some(({ state }) => state === "running");
+  /** Code that goes on after its request was answered. */
+  get #running(): SubmittedRun | undefined {
+    return this.#executor.runs().find(({ state }) => state === "running");
   }
 
   /**
@@ -114,12 +115,12 @@ export class McpSession<User> {
   #watchIdle(): void {
     clearTimeout(this.#timer);
     this.#idleSince = performance.now();
-    const running = this.#executor.runs().find(({ state }) => state === "running");
+    const running = this.#running;
     if (!running) {
       this.#timer = setTimeout(() => void this.end(), this.#idleMs);
       return;
     }
-    // Its result can still be read for as long as any session may be idle.
+    // The idle time begins when the code has ended, so that the client can read its result.
     const again = (): void => {
       if (this.#requests === 0 && !this.#ended) this.#watchIdle();
     };

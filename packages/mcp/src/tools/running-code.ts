@@ -32,7 +32,7 @@ export type Waited = { readonly result: CodeResult } | { readonly id: string; re
 export class RunningCode {
   readonly #executor: CodeExecutor;
   readonly #options: RunningCodeOptions;
-  /** Code whose request was answered before its end. */
+  /** Code of which no request has got the end yet. */
   readonly #goingOn = new Map<string, Code>();
 
   constructor(executor: CodeExecutor, options: RunningCodeOptions) {
