@@ -103,13 +103,13 @@ export interface CodeExecutor extends AsyncDisposable {
   /**
    * Begins a run that keeps running when no one is waiting: a closed browser, an aborted request or a retry loses nothing.
    * Submitting the same blocks under the same id again, with the same input and variables, returns the same run, which is
-   * never executed twice, unless it failed before its first block began. The program does not wait for readers. The executor keeps the first
-   * and last events of each run, up to 1 MiB, and the 100 runs that ended last, up to 256 MiB; it remembers the ids of
-   * 10,000 older ones. A `stop()` ends runs, but what is kept stays.
+   * never executed twice, unless it failed before its first block began. The program does not wait for readers. The
+   * executor keeps the first and last events of each run, up to 1 MiB, and the 100 runs that ended last, up to 256 MiB;
+   * it remembers the ids of 10,000 older ones. A `stop()` ends runs, but what is kept stays.
    *
    * @returns the run, which need not have begun.
-   * @throws InvalidInputError if there are no blocks, an option is unknown or wrong, or the id was used for other blocks
-   * or for a run that is no longer kept.
+   * @throws InvalidInputError if there are no blocks, an option is unknown or wrong, or the id was used for
+   * something else or for a run that is no longer kept.
    * @throws ExecutorStoppedError if the executor was stopped.
    *
    * @example

@@ -142,7 +142,7 @@ describe("submitted runs", () => {
     });
     const first = runs.submit(someBlocks, { id: "one" });
     await expect(first.result()).rejects.toThrow("No daemon");
-    // Whoever asks later learns why, and submits it again if that helps.
+    // Later callers learn why, and can submit it again.
     expect([runs.run("one"), first.state]).toEqual([first, "failed"]);
     await expect(runs.run("one").result()).rejects.toThrow("No daemon");
     expect(await runs.submit(someBlocks, { id: "one" }).result()).toBe(emptyResult);
