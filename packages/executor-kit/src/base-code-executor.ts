@@ -29,6 +29,7 @@ import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
+import { LossReports } from "./loss-reports.ts";
 import { type Backend, type Place, type PlaceFacts, PlaceGone } from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
@@ -82,13 +83,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #functions: ExecutorFunctions;
   readonly #owner: string;
   readonly #maxWorkspaceBytes: number | undefined;
-  readonly #lossListeners = new Set<(reason: string) => unknown>();
+  readonly #losses = new LossReports();
   readonly #submitted = new SubmittedRuns({
     stream: (blocks, options) => this.streamCodeBlocks(blocks, options),
     sizeOf,
   });
-  /** The state from earlier calls was lost since the last result. */
-  #lost = false;
 
   /**
    * @throws InvalidInputError if an option common to all executors is wrong. Subclasses check their own with
@@ -116,7 +115,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
     this.#checkpoints = new SessionCheckpoints(checked.restore);
-    if (checked.onSessionLost) this.#lossListeners.add(checked.onSessionLost);
+    if (checked.onSessionLost) this.#losses.listen(checked.onSessionLost);
   }
 
   /**
@@ -201,10 +200,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   }
 
   onSessionLost(listener: (reason: string) => void): () => void {
-    // The same function may be given twice.
-    const own = (reason: string): void => listener(reason);
-    this.#lossListeners.add(own);
-    return () => void this.#lossListeners.delete(own);
+    return this.#losses.listen(listener);
   }
 
   start(options: StartOptions = {}): Promise<void> {
@@ -212,12 +208,12 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   }
 
   stop(): Promise<void> {
-    this.#lost = false;
+    this.#losses.forget();
     return this.#life.stop();
   }
 
   async restart(): Promise<void> {
-    this.#lost = false;
+    this.#losses.forget();
     await this.#life.restart();
   }
 
@@ -287,7 +283,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
           await find(signal);
           return true;
         }));
-      const takeLoss = (): boolean => this.#takeLoss();
+      const takeLoss = (): boolean => this.#losses.take();
       if (isReady !== true) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
       const giveUp = (place: Place, reason: string): void => epoch.giveUp(place, reason);
       return await run.blocks(blocks, this.#blockPlace(epoch, { find, giveUp }), {
@@ -322,24 +318,6 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     }
   }
 
-  #takeLoss(): boolean {
-    const lost = this.#lost;
-    this.#lost = false;
-    return lost;
-  }
-
-  /** Call this as soon as the state from earlier calls is gone. */
-  #tellLoss(reason: string): void {
-    this.#lost = true;
-    for (const listener of this.#lossListeners) {
-      try {
-        // An error in the application's callback must not end a run or this process.
-        const returned = listener(reason);
-        if (returned instanceof Promise) returned.catch(() => {});
-      } catch {}
-    }
-  }
-
   #blockPlace(epoch: Epoch<P>, places: Pick<BlockPlace, "find" | "giveUp">): BlockPlace {
     return {
       ...places,
@@ -353,7 +331,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
   async #open(signal: AbortSignal): Promise<CurrentPlace<P>> {
     const backend = await this.openBackend(signal);
-    const current = new CurrentPlace(backend, (reason) => this.#tellLoss(reason));
+    const current = new CurrentPlace(backend, (reason) => this.#losses.tell(reason));
     try {
       const place = await current.ready(signal);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
