@@ -8,8 +8,9 @@ import { pathBytes } from "../workspace/path-bytes.ts";
 import { ProgramFeed } from "./blocks/program-feed.ts";
 import { RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
+import { Measurements } from "./files/measurements.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
-import { measureProgram, spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
+import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
 import {
   encodeFrame,
@@ -28,8 +29,6 @@ const mostUnread = 1_048_576;
 const inputPiece = 262_144;
 /** Time limit for killed programs to end in milliseconds. */
 const killMs = 10_000;
-/** Time limit for a measurement in milliseconds; the supervisor itself gives up earlier. */
-const measuringMs = 60_000;
 /** Time limit for opening a socket or a port in milliseconds. */
 const openingMs = 30_000;
 
@@ -56,9 +55,7 @@ export class Supervisor {
   #interpreters: Interpreters | undefined;
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
-  /** Those who wait for a measurement, by number; `undefined` if there has been none. */
-  #measuring: Map<number, (bytes: number | Error) => void> | undefined;
-  #measurements = 0;
+  readonly #measurements: Measurements;
   readonly #tunnels: Tunnels = new Tunnels(
     (type, number, payload) => this.#sendThrough(type, number, payload),
     (type, number, payload, sent) => this.#sendPiece(type, number, payload, sent),
@@ -76,6 +73,7 @@ export class Supervisor {
     this.#stream = stream;
     this.#lose = lose;
     this.#programs = new RunningPrograms(this.#send, lose);
+    this.#measurements = new Measurements(this.#send);
     stream.on("drain", () => {
       this.#unread = 0;
       this.#tunnels.resume();
@@ -145,16 +143,7 @@ export class Supervisor {
    */
   async measure(atMost: number): Promise<number> {
     if (this.#lost) throw this.#lost;
-    const source = this.#measuring ? "" : measureProgram;
-    const waiting = (this.#measuring ??= new Map());
-    const number = (this.#measurements += 1);
-    const answer = new Promise<number | Error>((resolve) => {
-      waiting.set(number, resolve);
-    });
-    this.#send(frameType.measure, number, Buffer.from(`${Math.min(atMost, Number.MAX_SAFE_INTEGER)}\0${source}`));
-    const bytes = await within(measuringMs, answer).finally(() => waiting.delete(number));
-    if (typeof bytes === "number") return bytes;
-    throw bytes ?? notMeasured();
+    return this.#measurements.measure(atMost);
   }
 
   /**
@@ -214,7 +203,7 @@ export class Supervisor {
     this.#interpreters?.fail(error);
     for (const number of this.#feeds.keys()) this.#endFeed(number);
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
-    for (const settle of this.#measuring?.values() ?? []) settle(error);
+    this.#measurements.fail(error);
     this.#tunnels.fail(error);
   }
 
@@ -242,7 +231,7 @@ export class Supervisor {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.resolve();
     else if (type === frameType.fed) this.#fed(number, payload);
-    else if (type === frameType.measured) this.#measuring?.get(number)?.(Number(payload.toString("latin1")));
+    else if (type === frameType.measured) this.#measurements.report(number, payload);
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
       this.#interpreters?.report(type, number, payload);
     } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
@@ -351,12 +340,6 @@ export class Supervisor {
 function notRead(): BackendUnavailableError {
   return new BackendUnavailableError("The supervisor has stopped reading", {
     remedy: "Call again to start a new one.",
-  });
-}
-
-function notMeasured(): BackendUnavailableError {
-  return new BackendUnavailableError(`The workspace was not measured within ${measuringMs / 1000} s`, {
-    remedy: "Call restart(), which ends all processes there.",
   });
 }
 
