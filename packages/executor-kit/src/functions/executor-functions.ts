@@ -61,7 +61,7 @@ export class ExecutorFunctions {
     this.travelling = functions.flatMap((each) => (isHostFunction(each) ? [] : [each]));
     this.#own = functions.filter(isHostFunction);
     if (functions.length > 0) this.#assert(this.#own);
-    this.chooseOwn();
+    this.#choose();
   }
 
   /**
@@ -75,11 +75,6 @@ export class ExecutorFunctions {
     const chosen = this.#choose(more);
     if (chosen.functions.size > 0 && hostFunctions.length === 0) throw this.#noHostFunctions();
     return chosen;
-  }
-
-  /** The host functions of a call that adds none. */
-  chooseOwn(): HostChoice {
-    return this.#choose();
   }
 
   /** Whether a call with these host functions has functions of any kind. */
@@ -117,7 +112,6 @@ export class ExecutorFunctions {
    * @throws FunctionSetupError with the reason if that fails.
    */
   async setUp(host: HostChoice, where: Place, settings: SetupSettings): Promise<void> {
-    if (!this.any(host)) return;
     const { capabilities, owner, signal, place } = settings;
     const { telemetry, moduleName } = this.#settings;
     await telemetry.watchLifeCycle("set_up_functions", async () => {
