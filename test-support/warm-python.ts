@@ -25,8 +25,34 @@ interface BlockSession {
   ): Promise<unknown>;
 }
 
+/** What opens sessions. */
+interface SessionBackend<Opening, Session> {
+  open(opening: Opening): Promise<Session>;
+  close(): Promise<void>;
+}
+
+/**
+ * A backend whose sessions open once an interpreter is waiting, if one can, so that blocks are forked from it.
+ *
+ * @param onWarm - called for each session that has one.
+ */
+export function openedWarm<Opening extends { readonly signal: AbortSignal }, Session extends BlockSession>(
+  backend: SessionBackend<Opening, Session>,
+  env: Readonly<Record<string, string>>,
+  onWarm: () => void,
+): SessionBackend<Opening, Session> {
+  return {
+    open: async (opening) => {
+      const session = await backend.open(opening);
+      if (await untilForked(session, env, opening.signal)) onWarm();
+      return session;
+    },
+    close: () => backend.close(),
+  };
+}
+
 /** Waits until a session's Python blocks are forked from the waiting interpreter; `false` if that does not happen. */
-export async function untilForked(
+async function untilForked(
   session: BlockSession,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,

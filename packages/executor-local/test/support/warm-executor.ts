@@ -1,6 +1,6 @@
 import type { Backend } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { untilForked } from "@fenced/test-support/warm-python";
+import { openedWarm } from "@fenced/test-support/warm-python";
 
 /** An executor whose sessions open once an interpreter is waiting, so that blocks are forked from it. */
 export class WarmExecutor extends LocalCommandLineCodeExecutor {
@@ -13,14 +13,6 @@ export class WarmExecutor extends LocalCommandLineCodeExecutor {
   }
 
   protected override async openBackend(): Promise<Backend> {
-    const backend = await super.openBackend();
-    return {
-      open: async (opening) => {
-        const place = await backend.open(opening);
-        if (await untilForked(place, this.env, opening.signal)) WarmExecutor.sessions += 1;
-        return place;
-      },
-      close: () => backend.close(),
-    };
+    return openedWarm(await super.openBackend(), this.env, () => (WarmExecutor.sessions += 1));
   }
 }
