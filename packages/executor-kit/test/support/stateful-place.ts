@@ -57,12 +57,11 @@ class PythonSession {
 /** A Python session under the supervisor of one test. */
 export class StatefulPlace {
   readonly place: PythonPlace;
-  readonly losses: string[];
+  readonly losses: string[] = [];
   readonly python: PythonSession;
 
   constructor(place: PythonPlace, backend: StatefulBackend) {
     this.place = place;
-    this.losses = [];
     this.python = new PythonSession(backend, (reason) => this.losses.push(reason));
   }
 
