@@ -16,8 +16,8 @@ export interface PlaceFacts {
   /** Maps ports of programs in the place to ports of 127.0.0.1 on this host. Default: none. */
   readonly ports?: ReadonlyMap<number, number>;
   /**
-   * The files do not go with the place, because they are on this host, so they can be used while it is lost. Default:
-   * false; another place is opened first.
+   * The files do not go with the place, for example because they are on this host, so they can be used while it is lost.
+   * Default: false; another place is opened first.
    */
   readonly filesStay?: boolean;
 }
