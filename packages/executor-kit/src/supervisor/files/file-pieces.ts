@@ -4,8 +4,13 @@ import type { FileContent } from "../../workspace/spool-file.ts";
 
 /** Maximum size of a piece of a file in bytes; the program sends no larger ones. */
 const pieceBytes = 262_144;
-/** In place of a piece's length: the file is gone, or cannot be read. */
-const [gone, unreadable] = [0xffff_ffff, 0xffff_fffe];
+/** Maximum length of a record in characters. */
+const longestRecord = 1_048_576;
+/** In place of a file's first length: it is gone, or cannot be read. */
+export const absences: ReadonlyMap<number, "gone" | "unreadable"> = new Map([
+  [0xffff_ffff, "gone"],
+  [0xffff_fffe, "unreadable"],
+]);
 
 /** A file that arrives. */
 export interface ReceivedFile<File extends FileInfo = FileInfo> {
@@ -53,7 +58,7 @@ export async function* receivedFiles<File extends FileInfo>(
   files: readonly File[],
   answer: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<ReceivedFile<File>, void, void> {
-  const pieces = readPieces(answer);
+  const pieces = readPieces(answer, pieceBytes, absences);
   try {
     for (const file of files) {
       const first = await nextPiece(pieces, file.path);
@@ -75,8 +80,16 @@ export async function* receivedFiles<File extends FileInfo>(
 /** A piece of a file, or why there is none. */
 type Piece = Uint8Array | "gone" | "unreadable";
 
-/** Reads pieces after their lengths, and marks in place of lengths. Ends early if a length is not valid. */
-async function* readPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Piece, void, void> {
+/**
+ * Reads pieces after their lengths, and marks in place of lengths. Ends early if a length is not valid.
+ *
+ * @param mostBytes - the longest piece.
+ */
+export async function* readPieces<Mark extends string>(
+  chunks: AsyncIterable<Uint8Array>,
+  mostBytes: number,
+  marks: ReadonlyMap<number, Mark>,
+): AsyncGenerator<Uint8Array | Mark, void, void> {
   const queue = new ByteQueue();
   let length: number | undefined;
   for await (const chunk of chunks) {
@@ -84,9 +97,10 @@ async function* readPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Pi
     while (queue.length >= (length ?? 4)) {
       if (length === undefined) {
         length = Buffer.from(queue.take(4)).readUInt32BE();
-        if (length <= pieceBytes) continue;
-        if (length < unreadable) return;
-        yield length === gone ? "gone" : "unreadable";
+        if (length <= mostBytes) continue;
+        const mark = marks.get(length);
+        if (mark === undefined) return;
+        yield mark;
       } else yield queue.take(length);
       length = undefined;
     }
@@ -114,10 +128,25 @@ function untilEmpty(
   return content;
 }
 
-async function nextPiece(pieces: AsyncIterator<Piece, void, void>, file: string): Promise<Piece> {
+/** The next piece. @throws BackendUnavailableError if there is none. */
+export async function nextPiece<Item>(pieces: AsyncIterator<Item, void, void>, file: string): Promise<Item> {
   const { value, done } = await pieces.next();
   if (done === true) throw notAnAnswer(file);
   return value;
+}
+
+/** Reads the records of an answer, each of which ends with a zero byte, as text in Latin-1. */
+export async function* readRecords(
+  answer: AsyncIterable<Uint8Array>,
+  file: string,
+): AsyncGenerator<string, void, void> {
+  let rest = "";
+  for await (const chunk of answer) {
+    const records = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
+    rest = records.pop() ?? "";
+    if (rest.length > longestRecord) throw notAnAnswer(file);
+    yield* records;
+  }
 }
 
 function changed(file: string): InvalidInputError {

@@ -5,7 +5,7 @@ import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
 import type { Supervisor } from "../supervisor.ts";
-import { inPieces, notAnAnswer, type ReceivedFile, receivedFiles, type SentFile } from "./file-pieces.ts";
+import { inPieces, notAnAnswer, readRecords, type ReceivedFile, receivedFiles, type SentFile } from "./file-pieces.ts";
 import { ask, type FileRequest, type FilesPlace } from "./file-request.ts";
 import { SupervisedTree } from "./supervised-tree.ts";
 
@@ -13,8 +13,6 @@ import { SupervisedTree } from "./supervised-tree.ts";
 const removeMs = 300_000;
 /** Both limits for removing what is left of a write that failed. */
 const dropMs = 5000;
-/** Maximum length of one file's entry in a list in characters. */
-const longestEntry = 1_048_576;
 const longestStatus = 200;
 
 /** Where a supervisor's files are, and how to access them; read for each request, after `supervisor`. */
@@ -55,16 +53,10 @@ export class SupervisedFiles implements RemoteFileAccess {
 
   /** Lists files, each with its state, and what cannot be looked at: what is not listed below that may still exist. */
   async *states(directory: string): AsyncGenerator<ListedFile | UnlistedPath, void, void> {
-    let rest = "";
-    for await (const chunk of this.#ask({ words: ["list", directory] })) {
-      const entries = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
-      rest = entries.pop() ?? "";
-      if (rest.length > longestEntry) throw notAnAnswer(directory);
-      for (const entry of entries) {
-        if (entry.startsWith("? ")) yield { path: pathOfLatin1(entry.slice(2)), state: undefined };
-        const [, size, state, file] = /^(\d+) (\S+) ([^]+)$/.exec(entry) ?? [];
-        if (state !== undefined && file !== undefined) yield { path: pathOfLatin1(file), size: Number(size), state };
-      }
+    for await (const entry of readRecords(this.#ask({ words: ["list", directory] }), directory)) {
+      if (entry.startsWith("? ")) yield { path: pathOfLatin1(entry.slice(2)), state: undefined };
+      const [, size, state, file] = /^(\d+) (\S+) ([^]+)$/.exec(entry) ?? [];
+      if (state !== undefined && file !== undefined) yield { path: pathOfLatin1(file), size: Number(size), state };
     }
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { ByteQueue, checkpointPartBytes } from "@fenced/core";
+import { checkpointPartBytes } from "@fenced/core";
 import { inTheWay } from "../../checkpoints/in-the-way.ts";
 import type {
   FileParts,
@@ -13,19 +13,13 @@ import type {
 } from "../../checkpoints/workspace-tree.ts";
 import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import { treesProgram } from "../python-programs.ts";
-import { asPiece, notAnAnswer } from "./file-pieces.ts";
+import { absences, asPiece, nextPiece, notAnAnswer, readPieces, readRecords } from "./file-pieces.ts";
 import { ask, type FileRequest, type FilesPlace } from "./file-request.ts";
 
 /** Milliseconds without any data while a tree is created: its content may come from a store far away. */
 const createMs = 300_000;
-/** Maximum length of one entry in a list in characters. */
-const longestEntry = 1_048_576;
 /** In place of a part's length: the file is gone, cannot be read, or has this part still. */
-const marks: ReadonlyMap<number, "gone" | "unreadable" | "same"> = new Map([
-  [0xffff_ffff, "gone"],
-  [0xffff_fffe, "unreadable"],
-  [0xffff_fffd, "same"],
-]);
+const marks = new Map<number, "gone" | "unreadable" | "same">([...absences, [0xffff_fffd, "same"]]);
 const hole = Buffer.from([0xff, 0xff, 0xff, 0xfd]);
 
 const types: Readonly<Record<string, TreeEntry["type"]>> = {
@@ -46,7 +40,7 @@ export class SupervisedTree implements WorkspaceTree {
 
   async list(add: (entry: TreeEntry) => void): Promise<void> {
     let link: TreeEntry | undefined;
-    for await (const record of this.#records({ words: ["tree", "."] })) {
+    for await (const record of readRecords(this.#ask({ words: ["tree", "."] }), ".")) {
       if (link) {
         add({ ...link, target: pathOfLatin1(record) });
         link = undefined;
@@ -60,10 +54,11 @@ export class SupervisedTree implements WorkspaceTree {
   }
 
   async read<File extends WantedFile>(files: readonly File[], visit: FileVisit<File>): Promise<void> {
-    const frames = framesOf(this.#ask({ words: ["parts", "."], stdin: wanted(files) }));
+    const answer = this.#ask({ words: ["parts", "."], stdin: wanted(files) });
+    const frames = readPieces(answer, checkpointPartBytes, marks);
     try {
       for (const file of files) {
-        const first = await next(frames, file.path);
+        const first = await nextPiece(frames, file.path);
         if (first === "gone" || first === "unreadable") {
           await visit(file, first);
           continue;
@@ -91,7 +86,7 @@ export class SupervisedTree implements WorkspaceTree {
     try {
       const supervisor = await this.#place.supervisor();
       const request = { words: ["create", part], stdin: sent(), limitMs: createMs, supervisor };
-      for await (const record of this.#records(request)) {
+      for await (const record of readRecords(this.#ask(request), ".")) {
         const [, kind, what = "", path = ""] = /([!#]) (\S+) ([^]*)$/.exec(record) ?? [];
         const given = pathOfLatin1(path);
         if (kind === "!") lose(given, `The file system there cannot have it (${what})`);
@@ -101,16 +96,6 @@ export class SupervisedTree implements WorkspaceTree {
       throw failure ?? error;
     }
     if (problem) throw problem;
-  }
-
-  async *#records(request: FileRequest): AsyncGenerator<string, void, void> {
-    let rest = "";
-    for await (const chunk of this.#ask(request)) {
-      const records = (rest + Buffer.from(chunk).toString("latin1")).split("\0");
-      rest = records.pop() ?? "";
-      if (rest.length > longestEntry) throw notAnAnswer(".");
-      yield* records;
-    }
   }
 
   #ask(request: FileRequest): AsyncGenerator<Uint8Array, void, void> {
@@ -155,40 +140,15 @@ async function* described(entry: PlannedEntry): AsyncGenerator<Uint8Array, void,
 /** A part of a file, or what is there in its place. */
 type Frame = Uint8Array | "gone" | "unreadable" | "same";
 
-/** Ends early if a length is not valid. */
-async function* framesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Frame, void, void> {
-  const queue = new ByteQueue();
-  let length: number | undefined;
-  for await (const chunk of chunks) {
-    queue.add(chunk);
-    while (queue.length >= (length ?? 4)) {
-      if (length === undefined) {
-        length = Buffer.from(queue.take(4)).readUInt32BE();
-        const mark = marks.get(length);
-        if (mark === undefined && length <= checkpointPartBytes) continue;
-        if (mark === undefined) return;
-        yield mark;
-      } else yield queue.take(length);
-      length = undefined;
-    }
-  }
-}
-
 async function* partsOf(first: Frame, frames: AsyncIterator<Frame, void, void>, path: string): FileParts {
-  for (let frame = first; ; frame = await next(frames, path)) {
+  for (let frame = first; ; frame = await nextPiece(frames, path)) {
     if (frame === "gone" || frame === "unreadable") throw notAnAnswer(path);
     if (frame !== "same" && frame.length === 0) break;
     yield frame;
   }
-  const end = await next(frames, path);
+  const end = await nextPiece(frames, path);
   if (typeof end === "string") throw notAnAnswer(path);
   const [, changed, state, size] = /^([01]) (\S{1,200}) (\d{1,15})$/.exec(Buffer.from(end).toString("latin1")) ?? [];
   if (changed === undefined) throw notAnAnswer(path);
   return { isChanged: changed === "1", state: state === "-" ? undefined : state, size: Number(size) };
-}
-
-async function next(frames: AsyncIterator<Frame, void, void>, path: string): Promise<Frame> {
-  const { value, done } = await frames.next();
-  if (done === true) throw notAnAnswer(path);
-  return value;
 }
