@@ -82,7 +82,7 @@ export function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The error for something that Fenced did not write; whoever reads a checkpoint says which one. */
+/** The error for something that Fenced did not write. It does not name the checkpoint, which its callers do. */
 export function notAnEntry(): SyntaxError {
   return new SyntaxError("It is not what Fenced writes");
 }

@@ -55,7 +55,7 @@ class Channel:
         if sent < len(header):
             self.waiting.append(header[sent:] + payload)
         elif sent < len(header) + len(payload):
-            # Whoever sends may use the payload's memory again.
+            # The sender may reuse the payload's memory.
             self.waiting.append(bytes(payload[sent - len(header) :]))
         if self.waiting:
             events.unregister(data.fileno())
@@ -119,7 +119,7 @@ class Channel:
         if count and len(self.incoming) - self.end >= needed:
             return
         if len(self.incoming) < count + needed:
-            # Whoever still has a part of the old memory keeps that.
+            # A new buffer, because parts of the old one may still be in use.
             self.incoming = self.incoming[self.start : self.end] + bytes(max(needed, 2 * READ - count))
         elif count:
             self.incoming[:count] = self.incoming[self.start : self.end]
