@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { folders } from "./keys.ts";
 import type { ObjectStorage } from "./object-storage.ts";
 
-/** A list has 70 bytes for each part. */
+/** A list has up to 83 bytes for each part: its key and a line end. */
 const mostListBytes = 268_435_456;
 /** Parts in one list. */
 const mostInList = 1_000_000;

@@ -9,7 +9,7 @@ export interface StoredObject {
 
 /**
  * Named objects: files of a directory, or objects of a bucket. What one program has written, every other one sees at
- * once. Keys are lower-case words, digits, `-` and `.`, in up to three folders with `/`.
+ * once. Keys are lower-case words, digits, `-` and `.`, in up to two folders with `/`.
  */
 export interface ObjectStorage {
   /** Names it in messages: `the directory /data/checkpoints`. */
