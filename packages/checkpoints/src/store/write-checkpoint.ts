@@ -1,5 +1,11 @@
 import { hash, randomBytes } from "node:crypto";
-import { CheckpointError, type CheckpointPart, type CheckpointWriter, type NewCheckpoint } from "@fenced/core";
+import {
+  type CheckpointEntry,
+  CheckpointError,
+  type CheckpointPart,
+  type CheckpointWriter,
+  type NewCheckpoint,
+} from "@fenced/core";
 import { parseRecord, recordBytes } from "./checkpoint-record.ts";
 import { readCondemned } from "./condemned-parts.ts";
 import { entriesIn, inGroups } from "./entry-lines.ts";
@@ -64,7 +70,7 @@ export class StoreWriter implements CheckpointWriter {
 
   async commit({ entries, variables, incomplete }: NewCheckpoint): Promise<{ id: string; newBytes: number }> {
     let [files, bytes] = [0, 0];
-    const counted = function* (): Generator<typeof entries extends Iterable<infer Entry> ? Entry : never> {
+    const counted = function* (): Generator<CheckpointEntry, void, void> {
       for (const entry of entries) {
         if (entry.type === "file") [files, bytes] = [files + 1, bytes + entry.size];
         yield entry;

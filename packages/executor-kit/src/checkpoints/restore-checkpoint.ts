@@ -27,12 +27,12 @@ const emptyPart: string = createHash("sha256").update(new Uint8Array(checkpointP
 interface RestoreConditions {
   readonly issues: Issues;
   readonly signal: AbortSignal;
-  /** Called with each file of the checkpoint, possibly more than once. */
-  readonly onFile: (file: CheckpointFile) => void;
 }
 
 /** How much of the files came back. */
 interface RestoredFiles {
+  /** All files of the checkpoint, by path. */
+  readonly found: ReadonlyMap<string, CheckpointFile>;
   readonly files: number;
   readonly bytes: number;
 }
@@ -45,33 +45,29 @@ interface RestoredFiles {
 export async function restoreFiles(
   saved: SavedCheckpoint,
   files: BackendFiles,
-  { issues, signal, onFile }: RestoreConditions,
+  { issues, signal }: RestoreConditions,
 ): Promise<RestoredFiles> {
   const tree = files.tree ?? new ListedTree(files);
   await checkLinks(saved, signal);
   const lost = new Set<string>();
-  const sizes = new Map<string, number>();
-  const plan = new Plan(saved, signal, (file) => {
-    sizes.set(file.path, file.size);
-    onFile(file);
-  });
+  const plan = new Plan(saved, signal);
   await tree.create(plan, (path, reason) => {
     lost.add(path);
     issues.add("file", path, reason);
   });
-  const back = [...sizes].filter(([path]) => !lost.has(path));
-  return { files: back.length, bytes: back.reduce((sum, [, size]) => sum + size, 0) };
+  const back = [...plan.files.values()].filter(({ path }) => !lost.has(path));
+  return { found: plan.files, files: back.length, bytes: back.reduce((sum, { size }) => sum + size, 0) };
 }
 
 class Plan implements TreePlan {
   readonly #saved: SavedCheckpoint;
   readonly #signal: AbortSignal;
-  readonly #onFile: (file: CheckpointFile) => void;
+  /** The files, by path, once the entries have been read. */
+  readonly files = new Map<string, CheckpointFile>();
 
-  constructor(saved: SavedCheckpoint, signal: AbortSignal, onFile: (file: CheckpointFile) => void) {
+  constructor(saved: SavedCheckpoint, signal: AbortSignal) {
     this.#saved = saved;
     this.#signal = signal;
-    this.#onFile = onFile;
   }
 
   async *entries(): AsyncGenerator<PlannedEntry, void, void> {
@@ -95,7 +91,7 @@ class Plan implements TreePlan {
     const common = { path, mode: mode & 0o777, modifiedAt, type, target: "", size: 0, content: empty };
     if (entry.type === "link") return { ...common, target: entry.target };
     if (entry.type !== "file") return common;
-    this.#onFile(entry);
+    this.files.set(entry.path, entry);
     const { parts } = entry;
     const first = parts.slice(0, 1).map((part) => this.#load(part));
     return { ...common, size: entry.size, content: () => this.#content(parts, first) };

@@ -2,7 +2,7 @@ import type { CheckpointOptions, CheckpointReceipt, RestoreOption, RestoreReceip
 import { untilAborted } from "@fenced/core/abort";
 import type { Place } from "../place.ts";
 import { Issues } from "./issues.ts";
-import { KeptFiles, type KeptFile } from "./kept-files.ts";
+import { KeptFiles } from "./kept-files.ts";
 import { restoreFiles } from "./restore-checkpoint.ts";
 import { checkVariables, keepVariables, loseVariables, noVariables, restoreVariables } from "./session-variables.ts";
 import { takeCheckpoint } from "./take-checkpoint.ts";
@@ -40,13 +40,9 @@ export class SessionCheckpoints {
     if (isStateful) await checkVariables(saved, signal);
     const issues = new Issues();
     issues.addAll(saved.incomplete);
-    const kept = new Map<string, KeptFile>();
-    const counted = await restoreFiles(saved, files, {
-      issues,
-      signal,
-      onFile: ({ path, parts }) => kept.set(path, { parts, state: undefined }),
-    });
-    this.#kept.remember(store, { id, files: kept });
+    const { found, ...counted } = await restoreFiles(saved, files, { issues, signal });
+    const kept = [...found.values()].map(({ path, parts }) => [path, { parts, state: undefined }] as const);
+    this.#kept.remember(store, { id, files: new Map(kept) });
     const variables = isStateful ? await restoreVariables(place, { saved, issues, signal }) : [];
     if (!isStateful) loseVariables(saved, issues, "This executor keeps no variables between blocks");
     this.restored = { id, ...counted, variables, incomplete: issues.all };
@@ -61,12 +57,16 @@ export class SessionCheckpoints {
     const { files, facts } = place;
     const { workspacePath } = facts;
     if (variables && !isStateful) throw noVariables();
-    // The store may not answer.
-    const request = { store, files, workspacePath, maxBytes, signal, kept: this.#kept };
     const taken = takeCheckpoint({
-      ...request,
-      ...(variables && { variables: (writer, issues) => keepVariables(place, { writer, issues, signal }) }),
+      store,
+      files,
+      workspacePath,
+      maxBytes,
+      signal,
+      kept: this.#kept,
+      variables: variables ? (writer, issues) => keepVariables(place, { writer, issues, signal }) : undefined,
     });
+    // The store may not answer.
     return untilAborted(taken, signal);
   }
 }

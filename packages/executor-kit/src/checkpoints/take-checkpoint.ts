@@ -37,9 +37,7 @@ export interface CheckpointRequest {
   readonly maxBytes: number | undefined;
   readonly signal: AbortSignal;
   /** Keeps the variables, if they are wanted. */
-  readonly variables?:
-    | ((writer: CheckpointWriter, issues: Issues) => Promise<CheckpointVariables | undefined>)
-    | undefined;
+  readonly variables?: ((writer: CheckpointWriter, issues: Issues) => Promise<CheckpointVariables>) | undefined;
   /** What earlier checkpoints have kept. */
   readonly kept: KeptFiles;
 }
@@ -186,7 +184,6 @@ class TakenFiles {
         this.files.set(file.path, { parts, state: value.state });
         return value;
       }
-      const place = index;
       const same = file.before[index];
       // The place may be forged: only the last part may be short, and there is no more than was asked for.
       if (size !== index * checkpointPartBytes) throw notAnAnswer(file.path);
@@ -194,10 +191,10 @@ class TakenFiles {
       if (size > file.size) throw notAnAnswer(file.path);
       if (value === "same") {
         if (!same) throw notAnAnswer(file.path);
-        parts[place] = same;
+        parts[index] = same;
       } else {
         await this.#storing.start(async () => {
-          parts[place] = await writer.put(value);
+          parts[index] = await writer.put(value);
         });
       }
     }
