@@ -112,7 +112,7 @@ describe("directoryStore", () => {
     await store.delete("0".repeat(64));
   });
 
-  it("refuses what is no path of a directory", () => {
+  it("rejects what is not the path of a directory", () => {
     expect(() => directoryStore("")).toThrow(/needs the path of a directory/);
     expect(() => directoryStore("~/checkpoints")).toThrow(/`~` is not expanded/);
   });

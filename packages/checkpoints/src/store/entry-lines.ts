@@ -72,7 +72,7 @@ export function partsOf(references: string, size: number): CheckpointPart[] {
   });
 }
 
-/** Reads the fields of something that may be no object. */
+/** Reads the fields of something that may not be an object. */
 export function fieldsOf(value: unknown): (name: string) => unknown {
   return (name): unknown => (typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined);
 }

@@ -38,7 +38,7 @@ const coarseTickMs = 2100;
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const permissions = 0o777;
-/** What a file system says of a name or a link that it cannot have. */
+/** Errors of a file system that does not support a name or a link. */
 const impossible = ["ENAMETOOLONG", "EILSEQ", "EINVAL", "EPERM", "ENOTSUP", "EOPNOTSUPP"];
 
 /** Where a `DirectoryTree` is. */
@@ -280,7 +280,7 @@ function orLose(path: string, lose: TreeLoss): (error: unknown) => void {
   return (error) => {
     const code = errorCode(error) ?? "";
     if (!impossible.includes(code)) throw error;
-    lose(path, `The file system there cannot have it (${code})`);
+    lose(path, `The file system there does not support it (${code})`);
   };
 }
 

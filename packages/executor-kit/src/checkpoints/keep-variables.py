@@ -87,7 +87,7 @@ def _fenced_keep_variables(variables, plan):
                 left_out.append([name, "There are more than %d variables" % plan["most"]])
                 continue
             if not name.isidentifier() or keyword.iskeyword(name):
-                left_out.append([name[:300], "Its name is no identifier"])
+                left_out.append([name[:300], "Its name is not an identifier"])
                 continue
             if isinstance(value, types.ModuleType):
                 kept.append([name, "module", value.__name__])

@@ -55,7 +55,7 @@ export async function keepVariables(
     // Modules have no file; the others are numbered among all.
     for (const [row, [name, format, module]] of report.kept.slice(0, limits.most).entries()) {
       if (!isFormat(format) || !isPythonIdentifier(name)) {
-        issues.add("variable", name, "Its name is no identifier");
+        issues.add("variable", name, "Its name is not an identifier");
         continue;
       }
       // Code may have made the report, and the files as large as it likes.

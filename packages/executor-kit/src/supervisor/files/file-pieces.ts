@@ -155,7 +155,7 @@ function changed(file: string): InvalidInputError {
   });
 }
 
-/** The error for an answer that the program cannot have given. */
+/** The error for an answer that cannot be from the program. */
 export function notAnAnswer(file: string): BackendUnavailableError {
   return new BackendUnavailableError(`The answer about ${JSON.stringify(file)} does not match the request`, {
     remedy: "Code may have interfered with the request. Call restart(), and try again.",

@@ -89,7 +89,7 @@ export class SupervisedTree implements WorkspaceTree {
       for await (const record of readRecords(this.#ask(request), ".")) {
         const [, kind, what = "", path = ""] = /([!#]) (\S+) ([^]*)$/.exec(record) ?? [];
         const given = pathOfLatin1(path);
-        if (kind === "!") lose(given, `The file system there cannot have it (${what})`);
+        if (kind === "!") lose(given, `The file system there does not support it (${what})`);
         if (kind === "#") problem = inTheWay(given, what === "directory" ? "directory" : "file");
       }
     } catch (error) {

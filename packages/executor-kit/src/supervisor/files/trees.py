@@ -252,7 +252,7 @@ def receive_entry(kind, places, name, facts, extra=b""):
 
 
 def receive_content(file, size):
-    """Takes parts up to an empty one, also if the file cannot have them: what follows is another entry. Of what is only zeros, a file gets
+    """Takes parts up to an empty one, also if they cannot be written: what follows is another entry. Of what is only zeros, a file gets
     a hole."""
     failure = None
     for length in iter(lambda: take(4), bytes(4)):
