@@ -132,8 +132,8 @@ export interface CodeExecutor extends AsyncDisposable {
   /**
    * Keeps the workspace's files, and a stateful session's Python variables if you ask for them, in a store of
    * `@fenced/checkpoints`; any executor with the option `restore` starts with them. A second checkpoint stores only what
-   * has changed. A stateful executor takes it between two calls; otherwise, blocks and programs may go on meanwhile, and
-   * a file that changes while it is read is listed. Optional: an executor that is not one of Fenced's may lack it.
+   * has changed. A stateful executor takes it between two calls; others while blocks run. Programs go on in both cases,
+   * and a file that changes while it is read is listed. Optional: an executor that is not one of Fenced's may lack it.
    *
    * @throws InvalidInputError if an option is unknown or wrong, or there are too many files.
    * @throws ExecutorStoppedError if the executor was stopped, or is stopped meanwhile.
