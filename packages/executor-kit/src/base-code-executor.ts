@@ -30,7 +30,7 @@ import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
 import { LossReports } from "./loss-reports.ts";
-import { type Backend, type Place, type PlaceFacts, PlaceGone } from "./place.ts";
+import { type Backend, type Place, type PlaceFacts, PlaceGone, placeLost } from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
@@ -358,11 +358,4 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       signal,
     });
   }
-}
-
-function placeLost(cause: PlaceGone): BackendUnavailableError {
-  return new BackendUnavailableError(`The session was lost: ${cause.message}`, {
-    remedy: "Call again to use a new one, without the variables of this one.",
-    cause,
-  });
 }

@@ -78,7 +78,8 @@ export interface Place {
   run(block: BlockRun, sink: Sink): Promise<BlockOutcome>;
 
   /**
-   * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`. Children
+   * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`; but a program is
+   * started only once, so after `PlaceGone` it ends with an error. Children
    * that it leaves running stay alive until `reset`. Required if the executor's `capabilities.processes` is true.
    */
   runProgram?(program: ProgramRun, sink: Sink): Promise<BlockOutcome>;
@@ -130,3 +131,11 @@ export interface Backend<P extends Place = Place> {
 
 /** A place is gone, and what was asked of it did not begin: another place can do it instead. */
 export class PlaceGone extends Error {}
+
+/** The error for a caller whose request cannot be repeated in another place. */
+export function placeLost(cause: PlaceGone): BackendUnavailableError {
+  return new BackendUnavailableError(`The session was lost: ${cause.message}`, {
+    remedy: "Call again to use a new one, without the variables of this one.",
+    cause,
+  });
+}

@@ -8,7 +8,7 @@ import {
 import { followSignals } from "@fenced/core/abort";
 import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
 import * as z from "zod";
-import type { Place } from "../place.ts";
+import { type Place, PlaceGone, placeLost } from "../place.ts";
 import type { BlockOutcome, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { SessionLife } from "../session-life.ts";
@@ -67,8 +67,16 @@ export class SessionProcesses<P extends Place> implements ExecutorProcesses {
     try {
       const place = epoch.usablePlace ?? (await epoch.place(signal));
       const { env = {}, stdin: input } = checked;
-      const run = (sink: Sink, read?: ProgramRun["stdin"]) =>
-        this.#run(place, { argv: argvOf(checked), env, ...(read === undefined ? {} : { stdin: read }) }, sink);
+      const run = async (sink: Sink, read?: ProgramRun["stdin"]): Promise<BlockOutcome> => {
+        const program = { argv: argvOf(checked), env, ...(read === undefined ? {} : { stdin: read }) };
+        try {
+          return await this.#run(place, program, sink);
+        } catch (error) {
+          if (!(error instanceof PlaceGone)) throw error;
+          epoch.giveUp(place, error.message);
+          throw placeLost(error);
+        }
+      };
       const given = typeof input === "boolean" ? undefined : input;
       const process =
         input === true

@@ -27,6 +27,7 @@ export interface Script {
   resetFails?: boolean;
   hostFunctions?: readonly string[];
   run?: (run: BlockRun, sink: Sink) => Promise<BlockOutcome>;
+  runProgram?: Place["runProgram"];
 }
 
 /**
@@ -52,6 +53,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
       hostFunctions: script.hostFunctions ?? [],
       stdin: false,
       isolation: "none",
+      processes: script.runProgram !== undefined,
     };
   }
 
@@ -75,6 +77,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
       files: new DirectoryFiles("."),
       ...(this.#script.stopping && { stopping: this.#script.stopping }),
       run: (run, sink) => this.#run(run, sink),
+      ...(this.#script.runProgram && { runProgram: this.#script.runProgram }),
       reset: async () => {
         this.calls.push("reset");
         await sleep(1);
