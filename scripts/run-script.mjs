@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What turbo calls instead of pnpm, as `pnpm run SCRIPT [ARGUMENTS]`, for each of its tasks: pnpm takes ten times as much processor time
- * to look up a line of package.json. `scripts/tasks.mjs` puts it on turbo's PATH.
+ * What turbo calls instead of pnpm, as `pnpm run SCRIPT [ARGUMENTS]`, for each of its tasks. To look up a line of package.json, pnpm
+ * takes ten times as much processor time. `scripts/tasks.mjs` puts it on turbo's PATH.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ if (line === undefined) throw new Error(`${join(folder, "package.json")} has no 
 
 const own = resolve(process.argv[1] ?? "", "..");
 const folders = (process.env.PATH ?? "").split(delimiter).filter((each) => each !== own);
-// A script that calls pnpm gets the real one.
+// Without this file's folder, so that a script that calls pnpm gets the real one.
 const path = [join(folder, "node_modules", ".bin"), join(root, "node_modules", ".bin"), ...folders].join(delimiter);
 const given = words.filter((word) => word !== "--");
 const child = spawn("sh", ["-c", given.length > 0 ? `${line} "$@"` : line, script, ...given], {

@@ -50,7 +50,7 @@ export async function runTasks(
   ensureInstalled();
   const temporary = mkdtempSync(join(tmpdir(), "tasks-"));
   try {
-    // Where there are no links to scripts, turbo calls pnpm itself.
+    // Windows cannot run a link to a script, so turbo calls pnpm itself there.
     const [program, ...first] = onWindows ? [...pnpmCommand(), "exec", "turbo"] : [process.execPath, turbo];
     if (!onWindows) symlinkSync(join(root, "scripts", "run-script.mjs"), join(temporary, "pnpm"));
     /** @type {NodeJS.ProcessEnv & { FENCED_BACKENDS: string }} */

@@ -18,11 +18,11 @@ import { enterSocks } from "./socks-door.ts";
 import { joinStreams } from "./tunnel.ts";
 import { Visitor } from "./visitor.ts";
 
-/** What is known of a connection. */
+/** Properties of a connection that the proxy takes over. */
 export interface ConnectionOptions {
   /**
-   * True if the stream uses nothing of a chunk any more once its write has called back, which many streams do not promise. Large
-   * downloads then reuse memory. Default: false.
+   * True if the stream no longer uses a chunk once its write has called back, which many streams do not promise. Large downloads
+   * then reuse memory. Default: false.
    */
   readonly releasesWrites?: boolean;
 }
