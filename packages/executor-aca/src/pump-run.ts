@@ -33,8 +33,8 @@ export class PumpRun extends SessionRun {
   #line: PumpLine | undefined;
   #forged: PumpLostError | undefined;
 
-  protected async begin(session: RemoteSession): Promise<SessionState> {
-    const line = lineOf(session);
+  protected async begin(): Promise<SessionState> {
+    const line = lineOf(this.session);
     this.#line = line;
     this.#frames = new BlockFrames(line.current + 1);
     line.follow(this.#frames);
@@ -54,28 +54,28 @@ export class PumpRun extends SessionRun {
         return "ready";
       }
       // Only ending the session ends the earlier block.
-      if (error.reason === "busy") await this.#replace(session);
+      if (error.reason === "busy") await this.#replace();
       return "bare";
     }
   }
 
-  protected async inSession(session: RemoteSession): Promise<BlockOutcome> {
-    const line = lineOf(session);
+  protected async inSession(): Promise<BlockOutcome> {
+    const line = lineOf(this.session);
     try {
       if (this.#forged) throw this.#forged;
       await this.#follow(line);
       // A slow reader may get the last output only when the block's time is up.
       const ended = this.endedAt !== undefined && this.signal.reason === timeIsUp;
-      if (this.signal.aborted && !ended) return await this.#stop(session, line);
+      if (this.signal.aborted && !ended) return await this.#stop(line);
       await this.write(this.conditions.displays.end());
       return this.report({ exitCode: this.#frames.end?.exit ?? 1 });
     } catch (error) {
       if (this.endedAt !== undefined || this.signal.aborted) throw error;
       if (!(error instanceof PumpLostError)) throw asBroken(error);
-      if (error.reason !== "forged") return this.#died(session, line, error);
+      if (error.reason !== "forged") return this.#died(line, error);
       this.stateLost = true;
       await this.write(await this.#events(this.#frames.take()));
-      await this.#replace(session);
+      await this.#replace();
       throw asBroken(error);
     }
   }
@@ -86,7 +86,8 @@ export class PumpRun extends SessionRun {
     return this.#events(this.#frames.take());
   }
 
-  async #replace(session: RemoteSession): Promise<void> {
+  async #replace(): Promise<void> {
+    const { session } = this;
     const { place } = this.pool;
     if (place.holds(session)) place.onLost("The pool's session was abandoned: its interpreter no longer responds");
     await place.replace(session);
@@ -147,7 +148,7 @@ export class PumpRun extends SessionRun {
   }
 
   /** Ends the block between two steps; if that is impossible, its session. */
-  async #stop(session: RemoteSession, line: PumpLine): Promise<BlockOutcome> {
+  async #stop(line: PumpLine): Promise<BlockOutcome> {
     if (ExecutorStoppedError.isInstance(this.signal.reason)) return { exitCode: 1 };
     const frames = this.#frames;
     const signal = AbortSignal.timeout(stopMs);
@@ -164,17 +165,17 @@ export class PumpRun extends SessionRun {
       // The interpreter does not answer: it may be busy in native code.
     }
     await this.write(await this.#events(frames.take()));
-    return this.giveUp(session);
+    return this.giveUp();
   }
 
   /** The pump ended before the block: output until then may be in the scribe's journal. */
-  async #died(session: RemoteSession, line: PumpLine, lost: PumpLostError): Promise<BlockOutcome> {
+  async #died(line: PumpLine, lost: PumpLostError): Promise<BlockOutcome> {
     line.fail("its interpreter ended");
     const signal = AbortSignal.timeout(journalMs);
-    await line.readJournal(() => session.api.readFile(this.pool.logName, signal), journalMs);
+    await line.readJournal(() => this.session.api.readFile(this.pool.logName, signal), journalMs);
     await this.write(await this.#events(this.#frames.take()));
     // The whole session may be gone, although it was the interpreter that stopped answering first.
-    const reason = await this.#leaveDead(session, line, lost).catch((error: unknown) => {
+    const reason = await this.#leaveDead(line, lost).catch((error: unknown) => {
       throw asBroken(error);
     });
     if (this.#frames.end) return this.report({ exitCode: this.#frames.end.exit });
@@ -183,13 +184,13 @@ export class PumpRun extends SessionRun {
   }
 
   /** Gives up a session whose pump is damaged: threads of the block may still run there. @returns what happened to the block. */
-  async #leaveDead(session: RemoteSession, line: PumpLine, { reason }: PumpLostError): Promise<string> {
+  async #leaveDead(line: PumpLine, { reason }: PumpLostError): Promise<string> {
     if (reason === "taken") return "Another executor took the session over while the block ran";
     if (!(await line.hasInterpreter(AbortSignal.timeout(journalMs)))) {
       return "The session's interpreter ended while the block ran";
     }
     this.stateLost = true;
-    await this.#replace(session);
+    await this.#replace();
     return "The session was abandoned while the block ran: code damaged the interpreter's state, which the executor needs";
   }
 

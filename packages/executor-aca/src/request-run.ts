@@ -5,17 +5,17 @@ import { mostOutput, SessionRun } from "./session-run.ts";
 import { arrangeOutput } from "./session/arrange-output.ts";
 import { openLate } from "./session/open-late.ts";
 import { readLog } from "./session/output-log.ts";
-import type { RemoteSession, SessionState } from "./session/remote-session.ts";
+import type { SessionState } from "./session/remote-session.ts";
 import { readValue } from "./session/result-display.ts";
 
 /** One block as one execution of the service, whose answer contains all output. */
 export class RequestRun extends SessionRun {
-  protected async begin(session: RemoteSession): Promise<SessionState> {
-    return session.begin(this.block.env, this.signal);
+  protected async begin(): Promise<SessionState> {
+    return this.session.begin(this.block.env, this.signal);
   }
 
-  protected async inSession(session: RemoteSession): Promise<BlockOutcome> {
-    return this.#show(await this.#execute(session), session);
+  protected async inSession(): Promise<BlockOutcome> {
+    return this.#show(await this.#execute());
   }
 
   protected async printedUntil(log: string): Promise<readonly BlockEvent[]> {
@@ -28,7 +28,8 @@ export class RequestRun extends SessionRun {
     return printed;
   }
 
-  async #execute(session: RemoteSession): Promise<ExecutionAnswer> {
+  async #execute(): Promise<ExecutionAnswer> {
+    const { session } = this;
     const { code, env, timeoutMs } = this.block;
     const wrapped = this.pool.language.wrap(code, env);
     const order = { code: wrapped, timeoutMs, maxOutput: this.maxOutput, repeatable: false, signal: this.signal };
@@ -51,7 +52,8 @@ export class RequestRun extends SessionRun {
     }
   }
 
-  async #show(answer: ExecutionAnswer, { api }: RemoteSession): Promise<BlockOutcome> {
+  async #show(answer: ExecutionAnswer): Promise<BlockOutcome> {
+    const { api } = this.session;
     const { logName, language } = this.pool;
     const { stdout, stderr, error, succeeded } = answer;
     const arranged = arrangeOutput({

@@ -53,25 +53,24 @@ export abstract class SessionRun {
   }
 
   /** Prepares the block in the session, or finds that it cannot run there. */
-  protected abstract begin(session: RemoteSession): Promise<SessionState>;
+  protected abstract begin(): Promise<SessionState>;
 
-  /** Runs the block in a session in which it was prepared. */
-  protected abstract inSession(session: RemoteSession): Promise<BlockOutcome>;
+  /** Runs the block after it was prepared. */
+  protected abstract inSession(): Promise<BlockOutcome>;
 
   /** What the block printed until its session was given up. @param log - the executor's file of that session. */
   protected abstract printedUntil(log: string): Promise<readonly BlockEvent[]>;
 
   /** @throws PlaceGone if the session was gone, or its interpreter had died, before the block began. */
   async run(): Promise<BlockOutcome> {
-    const { session } = this;
-    const state = await this.begin(session);
+    const state = await this.begin();
     if (state !== "ready") throw this.#gone(state);
     try {
-      return await this.inSession(session);
+      return await this.inSession();
     } catch (error) {
       // The block has run; only its output could not be shown.
       if (this.endedAt !== undefined) throw error;
-      if (this.signal.aborted) return this.giveUp(session);
+      if (this.signal.aborted) return this.giveUp();
       // Refused because the session is gone: the block has not run.
       if (error instanceof ServiceError && error.isSessionGone) throw this.#gone("gone");
       throw asUnknownOutcome(error);
@@ -102,7 +101,8 @@ export abstract class SessionRun {
   }
 
   /** The service has no call that ends a running block, so this gives the session up. Keeps the block's output so far. */
-  protected async giveUp(session: RemoteSession): Promise<BlockOutcome> {
+  protected async giveUp(): Promise<BlockOutcome> {
+    const { session } = this;
     // An executor that stops or restarts gives up the session itself.
     if (ExecutorStoppedError.isInstance(this.signal.reason)) return { exitCode: 1 };
     this.stateLost = true;
