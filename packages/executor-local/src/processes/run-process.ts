@@ -1,9 +1,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { closeSync, constants, existsSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, existsSync, writeSync } from "node:fs";
 import net from "node:net";
 import { constants as osConstants } from "node:os";
-import path from "node:path";
 import type { Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import {
@@ -19,6 +17,7 @@ import {
 } from "@fenced/executor-kit";
 import { blockGroup, newBlockMark } from "./block-group.ts";
 import { OutputReader, type InputPipe, type Pipe, type PipeSupply } from "./pipes.ts";
+import { openUnnamed } from "./unnamed-file.ts";
 import type { WaitingShells } from "./waiting-shells.ts";
 
 /** A program to run as a block. */
@@ -160,15 +159,11 @@ export function rootOf({ pid, exitCode, signalCode }: ChildProcess): Omit<Proces
  * Uses a file, because it accepts any amount at once, can be reopened as `/dev/stdin`, and does not have to be read.
  */
 function stdinFile(text: string | Uint8Array, scratch: string): number {
-  const file = path.join(scratch, `stdin-${randomUUID()}`);
-  // Use one descriptor for writing and for the program, because code may have replaced the file by the time the name is
-  // opened again.
-  const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  const fd = openUnnamed(scratch);
   try {
     const bytes = Buffer.from(text);
     // Writes at explicit positions leave the descriptor's own position at the start.
     for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, done);
-    if (process.platform !== "win32") unlinkSync(file);
     return fd;
   } catch (error) {
     closeSync(fd);

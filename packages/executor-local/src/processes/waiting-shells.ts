@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { closeSync, constants, openSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, writeSync } from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import type { ControlGroup, ProcessFamily } from "@fenced/executor-kit";
 import { blockGroup, blockMarkName, newBlockMark } from "./block-group.ts";
 import type { Pipe, PipeSupply } from "./pipes.ts";
+import { openUnnamed } from "./unnamed-file.ts";
 
 /** Enters the group, and waits for the program that the shell becomes. */
 const program = `{ echo 0 > "$0"; } 2> /dev/null; read -r _ && . /proc/self/fd/3`;
@@ -132,7 +132,7 @@ export class WaitingShells {
       const [out, err] = pipes;
       if (!out || !err) throw new Error("no pipes");
       const env = { ...this.#env, [mark.name]: mark.value };
-      script = unnamedFile(this.#scratch);
+      script = openUnnamed(this.#scratch);
       const child = spawn("/bin/sh", ["-c", program, path.join(group.directory, "cgroup.procs")], {
         cwd: "/",
         env,
@@ -163,33 +163,11 @@ async function dismiss({ child, group, outputs }: WaitingShell): Promise<void> {
   await group.remove();
 }
 
-/** A file without a name, since code can change what has one. */
-function unnamedFile(directory: string): number {
-  const file = path.join(directory, `start-${randomUUID()}`);
-  const opened = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
-  unlinkSync(file);
-  return opened;
-}
-
 /** Variables to which some shells give a value, a type or a meaning of their own. */
-const shellsOwn: ReadonlySet<string> = new Set(
-  [
-    ["_", "IFS", "OLDPWD", "PWD", "SHLVL"],
-    [
-      "BASHOPTS",
-      "BASH_VERSINFO",
-      "EUID",
-      "GROUPS",
-      "LINENO",
-      "OPTIND",
-      "PPID",
-      "RANDOM",
-      "SECONDS",
-      "SHELLOPTS",
-      "UID",
-    ],
-  ].flat(),
-);
+const shellsOwn: ReadonlySet<string> = new Set([
+  ..."_ IFS OLDPWD PWD SHLVL".split(" "),
+  ..."BASHOPTS BASH_VERSINFO EUID GROUPS LINENO OPTIND PPID RANDOM SECONDS SHELLOPTS UID".split(" "),
+]);
 
 /** The commands that make a shell with these variables the program; its mark stays. */
 function scriptOf({ command, cwd, env }: NextProgram, has: Readonly<Record<string, string>>): string {
