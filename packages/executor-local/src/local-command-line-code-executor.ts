@@ -106,7 +106,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     return this.#supervised(await SandboxConnector.open({ ...settings, ...sandbox, stateful }));
   }
 
-  async #supervised(connector: HostConnector | SandboxConnector): Promise<Backend> {
+  #supervised(connector: HostConnector | SandboxConnector): Backend | Promise<Backend> {
     const { stateful = false, outputDir, writable = [] } = this.#options;
     const bound = [connector.workDirectory, ...writable];
     return stateful ? this.makeStateful(connector.backend(), { outputDir, bound }) : connector.backend();

@@ -25,20 +25,27 @@ const longestWords = 4000;
 /** Bytes to read at once. */
 const readSize = 262_144;
 
-/** @throws BackendUnavailableError on other processors, for whose system calls there is no filter. */
-function architecture(): "x64" | "arm64" {
-  if (process.arch === "x64" || process.arch === "arm64") return process.arch;
-  throw unsupportedSystem();
+/** A bubblewrap that has been started. */
+interface StartedBubblewrap {
+  readonly child: ChildProcess;
+  /** What to write to its standard input first. */
+  readonly input: Uint8Array;
+  /** What to write to `filterDescriptor`. */
+  readonly filter: Uint8Array;
 }
 
-/** Starts bubblewrap, with what to write to its input. Keeps only the end of the pipe to read from; if it throws, neither. */
+/**
+ * Starts bubblewrap. Keeps only the end of the pipe to read from; if it throws, neither.
+ *
+ * @throws BackendUnavailableError on processors for whose system calls there is no filter.
+ */
 function startBubblewrap(
   plan: SandboxPlan,
   env: Readonly<Record<string, string>>,
   output: Pipe | undefined,
-): { readonly child: ChildProcess; readonly input: Uint8Array } {
+): StartedBubblewrap {
   try {
-    architecture();
+    if (process.arch !== "x64" && process.arch !== "arm64") throw unsupportedSystem();
     const { command, input } = sandboxStart(plan);
     const [program, ...words] = inGroups(plan.limits.groups, command, env);
     const stdio = Array.from({ length: firstSettingsDescriptor + plan.settings.length }, (_, descriptor) =>
@@ -46,7 +53,8 @@ function startBubblewrap(
     );
     const child = spawn(program, words, { cwd: "/", env, stdio, detached: true });
     if (output) closeSync(output.writeEnd);
-    return { child, input };
+    // Afterwards, beside bubblewrap's start.
+    return { child, input, filter: systemCallFilter(process.arch) };
   } catch (error) {
     if (output) closePipe(output);
     throw error;
@@ -91,7 +99,7 @@ export class SandboxProcess implements SupervisorProcess {
    */
   constructor(plan: SandboxPlan, env: Readonly<Record<string, string>>, output: Pipe | undefined) {
     this.#plan = plan;
-    const { child, input } = startBubblewrap(plan, env, output);
+    const { child, input, filter: filterRules } = startBubblewrap(plan, env, output);
     this.#child = child;
     this.#ended = new Promise((resolve) => {
       this.#child.once("exit", () => resolve());
@@ -115,7 +123,7 @@ export class SandboxProcess implements SupervisorProcess {
     });
     for (const stream of [stdin, filter, info]) stream.on("error", () => {});
     stdin.write(input);
-    filter.end(systemCallFilter(architecture()));
+    filter.end(filterRules);
     for (const [index, { text }] of plan.settings.entries()) {
       const file = all[firstSettingsDescriptor + index];
       if (!(file instanceof Writable)) throw explainStart("");
