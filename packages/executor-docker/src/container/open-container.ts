@@ -4,14 +4,8 @@ import {
   answered,
   checkLimits,
   type Container,
-  type ContainerCreateOptions,
-  type ContainerLeash,
-  createContainer,
-  createWithFilter,
-  type Daemon,
   daemonFacts,
   dockerReason,
-  ensureImage,
   isNotFound,
   isPath,
   type MountedSource,
@@ -19,31 +13,17 @@ import {
   refuseReplaced,
   refuseSockets,
   removeContainer,
-  statusCode,
   userForBind,
   userForVolume,
 } from "@fenced/docker-daemon";
 import type { SessionDirectories } from "@fenced/executor-kit";
 import { supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import { containerNetwork, containerOptions, defaultImage, ownerLabel, workspacePath } from "./container-options.ts";
+import { containerNetwork, containerOptions, ownerLabel, workspacePath } from "./container-options.ts";
+import { type ContainerRequest, createWithImage, imageOf } from "./create-with-image.ts";
+import { isSame, removeProbe, socketOf, writeProbe } from "./probe-file.ts";
 import { RunningContainer } from "./running-container.ts";
-
-/** Settings that all containers of a session share. */
-export interface ContainerRequest {
-  readonly options: DockerExecutorOptions;
-  /** The executor's id. */
-  readonly owner: string;
-  readonly name: string;
-  readonly daemon: Daemon;
-  readonly directories: SessionDirectories;
-  /** Removes the session's containers if this program dies. */
-  readonly leash: ContainerLeash;
-  /** A directory of the session in the container. */
-  readonly directory: string;
-  /** Programs that the supervisor looks for. */
-  readonly programs: readonly string[];
-}
+import { isMissingSource, lacksShell, noShell, notBound } from "./start-failures.ts";
 
 /** A container that is ready for blocks. */
 export interface OpenContainer {
@@ -70,7 +50,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
     return (await openBound(request, checked, signal)) ?? (await openWithVolume(request, checked, signal));
   } catch (cause) {
     signal.throwIfAborted();
-    if (lacksShell(cause)) throw noShell(request, cause);
+    if (lacksShell(cause)) throw noShell(imageOf(request), cause);
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(
       `A container of the image "${imageOf(request)}" could not be started: ${dockerReason(cause)}`,
@@ -123,7 +103,7 @@ async function openExisting(
 ): Promise<OpenContainer> {
   const { daemon, name, options, directories } = request;
   checkNetwork(options, info);
-  const probe = directories.writeOwn(probeQuestion, "probe");
+  const probe = writeProbe(directories);
   const mounts = [ownMount(directories)];
   const entry = {
     name,
@@ -183,7 +163,7 @@ async function openBound(
   const { rootless } = await daemonFacts(daemon);
   const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, directories, rootless);
   if (user.giveTo) await directories.giveTo(user.giveTo);
-  const probe = directories.writeOwn(probeQuestion, "probe");
+  const probe = writeProbe(directories);
   try {
     const source = options.bindDir ?? directories.workDirectory;
     const mounts = [ownMount(directories), ...checked];
@@ -266,36 +246,6 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
   }
 }
 
-async function createWithImage(
-  request: ContainerRequest,
-  settings: ContainerCreateOptions,
-  bound: boolean,
-  signal: AbortSignal,
-): Promise<Container> {
-  const { options, daemon, name, leash } = request;
-  const facts = await daemonFacts(daemon);
-  const create = (given: ContainerCreateOptions) => leash.creating(() => createContainer(daemon.docker, given));
-  const shares = bound || Object.keys(options.extraVolumes ?? {}).some(isPath);
-  const attempt = () =>
-    shares && options.hardened !== false ? createWithFilter(daemon, facts, settings, create) : create(settings);
-  const image = { image: imageOf(request), pull: options.pull ?? "missing", onProgress: options.onPullProgress };
-  if (image.pull === "always") await ensureImage(daemon.docker, image, signal);
-  try {
-    // Inspect the image only if the daemon turns out to lack it.
-    return await attempt().catch(async (error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      await ensureImage(daemon.docker, image, signal);
-      return attempt();
-    });
-  } catch (cause) {
-    if (statusCode(cause) !== 409 && !/name.* in use/i.test(dockerReason(cause))) throw cause;
-    throw new InvalidInputError(`The container name "${name}" is taken`, {
-      remedy: `Choose another \`containerName\`, set \`reuse: true\` to use that one, or remove it: docker rm -f ${name}`,
-      cause,
-    });
-  }
-}
-
 function configOf(
   { directory, programs, options }: ContainerRequest,
   probe: string | undefined,
@@ -311,58 +261,4 @@ function configOf(
     ...(probe === undefined ? {} : { probe: `${workspacePath}/${probe}` }),
     ...(options.env?.["PATH"] === undefined ? {} : { path: options.env["PATH"] }),
   };
-}
-
-const probeQuestion = `fenced-${process.pid}-${Math.random()}`;
-
-/** The name of the socket that a supervisor creates next to its probe file. */
-function socketOf(probe: string): string {
-  return `${probe}.sock`;
-}
-
-/** Removes the probe file, and the socket that the supervisor creates next to it. */
-async function removeProbe(directories: SessionDirectories, probe: string): Promise<void> {
-  await directories.removeOwn(probe);
-  await directories.removeOwn(socketOf(probe));
-}
-
-/** True if the container saw the probe file, and this process sees what the container added to it. */
-async function isSame(directories: SessionDirectories, probe: string, container: RunningContainer): Promise<boolean> {
-  return container.inventory.probe === probeQuestion && (await directories.readOwn(probe)) === `${probeQuestion}r`;
-}
-
-/** True if the directory to mount is missing or not shared, which only the text of the daemon's error tells. */
-function isMissingSource(error: unknown): boolean {
-  const known = /bind source path does not exist|no such file or directory|not shared from the host|mounts denied/i;
-  return statusCode(error) !== undefined && known.test(dockerReason(error)) && !/exec:/.test(dockerReason(error));
-}
-
-function notBound(bindDir: string, directories: SessionDirectories, reason: string): InvalidInputError {
-  return new InvalidInputError(
-    `\`bindDir\` ${JSON.stringify(bindDir)} is not ${directories.workDirectory} on the daemon's host: ${reason}`,
-    { remedy: "Set it to the path that this machine's `workDir` has on the daemon's host." },
-  );
-}
-
-/**
- * True if a container could not start because its image has no shell, which is reported by the daemon, its runtime, or
- * the init process that was to start the shell.
- */
-function lacksShell(error: unknown): boolean {
-  const said = FencedError.isInstance(error) ? error.message : dockerReason(error);
-  return /exec sh failed: No such file|"sh": executable file not found|`sh`:? (?:executable file )?not found/i.test(
-    said,
-  );
-}
-
-function noShell(request: ContainerRequest, cause: unknown): InvalidInputError {
-  return new InvalidInputError(`The image "${imageOf(request)}" has no shell named \`sh\`, which starts all programs`, {
-    remedy: "Use an image with a shell, such as python:3-slim; distroless images have one in their debug variants.",
-    option: "image",
-    cause,
-  });
-}
-
-function imageOf({ options }: ContainerRequest): string {
-  return options.image ?? defaultImage;
 }
