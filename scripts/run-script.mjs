@@ -19,7 +19,7 @@ if (line === undefined) throw new Error(`${join(folder, "package.json")} has no 
 
 const own = resolve(process.argv[1] ?? "", "..");
 const folders = (process.env.PATH ?? "").split(delimiter).filter((each) => each !== own);
-// Without this file's folder, so that a script that calls pnpm gets the real one.
+// Without the folder of the link to this file, so that a script that calls pnpm gets the real one.
 const path = [join(folder, "node_modules", ".bin"), join(root, "node_modules", ".bin"), ...folders].join(delimiter);
 const given = words.filter((word) => word !== "--");
 const child = spawn("sh", ["-c", given.length > 0 ? `${line} "$@"` : line, script, ...given], {
