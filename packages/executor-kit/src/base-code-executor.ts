@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import {
-  BackendUnavailableError,
   type CheckpointOptions,
   type CheckpointReceipt,
   type CodeBlock,

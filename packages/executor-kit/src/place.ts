@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { ExecutorCapabilities } from "@fenced/core";
+import { BackendUnavailableError, type ExecutorCapabilities } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { Sink } from "./run/sink.ts";
