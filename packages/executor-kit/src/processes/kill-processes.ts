@@ -101,9 +101,13 @@ export function membersOf({ root, endedRoots, mark }: ProcessFamily, all: readon
   // A process that has the id of an ended leader is unrelated, and so is its session.
   for (const { pid } of all) sessions.delete(pid);
   if (root !== undefined) sessions.add(root);
+  // Whatever was running before this process cannot have been started by its blocks. Most of a system's processes were, and looking
+  // for a mark in them takes most of the time.
+  const earliest = all.find(({ pid }) => pid === process.pid)?.started ?? 0;
   for (const each of all) {
     const ofSession = sessions.has(each.pid) || sessions.has(each.group) || sessions.has(each.session);
-    if (ofSession || hasVariable(each.pid, mark.name, mark.value)) members.add(each.pid);
+    const marked = each.started >= earliest && hasVariable(each.pid, mark.name, mark.value);
+    if (ofSession || marked) members.add(each.pid);
   }
   for (let size = -1; size !== members.size;) {
     size = members.size;

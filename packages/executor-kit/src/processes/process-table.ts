@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { promisify } from "node:util";
 import { errorCode } from "../workspace/workspace-errors.ts";
 
@@ -13,7 +13,12 @@ export interface ProcessInfo {
   readonly session: number;
   /** True if it is stopped, for example by SIGSTOP, and does nothing until it is continued. */
   readonly stopped: boolean;
+  /** When it was started, in ticks of the system's clock since its boot; 0 on systems other than Linux. */
+  readonly started: number;
 }
+
+/** For what `/proc/PID/stat` contains, which is some 400 bytes. */
+const statBuffer = Buffer.alloc(4096);
 
 /** All living processes of this host, without zombies. Reads `/proc` on Linux, and asks `ps` on other Unix systems. */
 export async function listProcesses(): Promise<ProcessInfo[]> {
@@ -64,7 +69,7 @@ function listProc(): ProcessInfo[] {
 function readStat(pid: number): ProcessInfo | undefined {
   let stat: string;
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    stat = readStatFile(`/proc/${pid}/stat`);
   } catch {
     return undefined;
   }
@@ -74,7 +79,18 @@ function readStat(pid: number): ProcessInfo | undefined {
   const threads = Number(fields[17]);
   if ((state === "Z" && threads <= 1) || state === "X") return undefined;
   const stopped = state === "T" || state === "t";
-  return { pid, parent: Number(parent), group: Number(group), session: Number(session), stopped };
+  const started = Number(fields[19]);
+  return { pid, parent: Number(parent), group: Number(group), session: Number(session), stopped, started };
+}
+
+/** Takes half the time of `readFileSync`, which also asks for the file's size and allocates for one of 64 KiB. */
+function readStatFile(file: string): string {
+  const descriptor = openSync(file, "r");
+  try {
+    return statBuffer.toString("latin1", 0, readSync(descriptor, statBuffer));
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 async function listWithPs(): Promise<ProcessInfo[]> {
@@ -83,6 +99,7 @@ async function listWithPs(): Promise<ProcessInfo[]> {
     const [pid, parent, group, state] = line.trim().split(/\s+/);
     if (pid === undefined || pid === "" || state?.startsWith("Z") === true) return [];
     const stopped = state?.startsWith("T") === true;
-    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(group), stopped }];
+    const ids = { pid: Number(pid), parent: Number(parent), group: Number(group), session: Number(group) };
+    return [{ ...ids, stopped, started: 0 }];
   });
 }
