@@ -25,7 +25,7 @@ import { root } from "../workspace.mjs";
 const full = process.env.FENCED_SUITE === "full";
 /** What runs while backends are installed, and needs nothing but Node. */
 const statics = ["build", "typecheck", "typecheck:scripts", "lint", "lint:scripts", "format:check", "snippets", "knip"];
-statics.push("publint", "attw");
+statics.push("mutations", "publint", "attw");
 if (full) statics.push("docs:build", "release:dry-run");
 else statics.push("installs");
 
@@ -37,7 +37,7 @@ const others = ["test:node-24", "@fenced/examples#examples", "@fenced/executor-k
 others.push("node-alone");
 // They need shellcheck.
 others.push("programs", "lint:shell");
-if (full) others.push("installs", "test:node-22", "check:new-executor");
+if (full) others.push("installs", "test:node-22", "check:new-executor", "mutate");
 
 /** Packages whose tests mostly start and end something that takes long, so that a job of the workflow has one of them. */
 const slow = ["executor-aca", "executor-docker", "executor-jupyter", "executor-local", "executor-ssh", "executor-wasm"];
