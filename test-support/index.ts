@@ -60,6 +60,15 @@ export function place(): Suite {
 }
 
 /**
+ * How to run the conformance suite on the main executor of a place that only connects to the supervisor of the kit, which
+ * `executor-local` shows in its sandbox: all cases that the way there and the place can fail. Otherwise as `place()`.
+ */
+export function connection(): Suite {
+  const suite = place();
+  return suite.cases === "place" ? { ...suite, cases: "connection" } : suite;
+}
+
+/**
  * How to run the conformance suite on a variant of an executor that passes all of it elsewhere: the groups that the variant can
  * affect, without what no place decides. Completely when `FENCED_SUITE` is `full`; when it is `processes`, only those of the
  * groups that are about processes.
@@ -83,7 +92,7 @@ export function mechanism(...groups: readonly string[]): Suite {
 interface Suite {
   readonly concurrent: true;
   readonly groups?: readonly string[];
-  readonly cases?: "place" | "smoke";
+  readonly cases?: "place" | "connection" | "smoke";
 }
 
 /**

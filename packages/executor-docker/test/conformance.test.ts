@@ -1,9 +1,9 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { needs, place } from "@fenced/test-support";
+import { connection, needs } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { dockerSubject } from "./support/docker-subject.ts";
 import { pythonImage } from "./support/images.ts";
 
 describe("Docker Engine", needs("docker"), () => {
-  testCodeExecutor({ describe, it, afterAll }, dockerSubject("with an image with Python", pythonImage), place());
+  testCodeExecutor({ describe, it, afterAll }, dockerSubject("with an image with Python", pythonImage), connection());
 });

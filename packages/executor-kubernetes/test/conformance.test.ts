@@ -3,7 +3,7 @@ import { needs, variant } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { kubernetesSubject } from "./support/kubernetes-subject.ts";
 
-// Only what does not depend on the supervisor, which Docker's suite covers: how pods start and end, and the connection.
+// Only what does not depend on the supervisor, which the suite in executor-local's sandbox covers: how pods start and end, and the connection.
 describe("Kubernetes", needs("kubernetes"), () => {
   testCodeExecutor(
     { describe, it, afterAll },

@@ -29,7 +29,7 @@ const runnerSchema = z.object({
 const subjectSchema = optionsSchema(subjectSchemas);
 const suiteOptions: z.ZodType<SuiteOptions> = optionsSchema({
   groups: z.array(z.string()).exactOptional(),
-  cases: z.enum(["all", "place", "smoke"]).exactOptional(),
+  cases: z.enum(["all", "place", "connection", "smoke"]).exactOptional(),
   concurrent: z.boolean().exactOptional(),
 } satisfies OptionSchemas<SuiteOptions>);
 

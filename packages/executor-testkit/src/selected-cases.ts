@@ -1,7 +1,7 @@
 import type { ConformanceCase, ConformanceGroup } from "./conformance-case.ts";
 
 /** Which cases of the suite run: see `SuiteOptions.cases`. */
-export type CaseSelection = "all" | "place" | "smoke";
+export type CaseSelection = "all" | "place" | "connection" | "smoke";
 
 /**
  * Cases that a place passes if it passes the others. Only objects that `executor-kit` shares between executors decide them, or
@@ -52,6 +52,7 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "go on without a reader, and replay their events from any position",
     "are the same under the same id, and never executed twice",
     "are refused if there is nothing to run, or an option is wrong",
+    "end when the executor is stopped",
   ],
   timeout: [
     "totalTimeoutMs ends the call and keeps the results so far",
@@ -61,6 +62,7 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "can be set for one call, shorter or longer than the executor's",
     "may expire before the program has started",
     "must be a positive number",
+    "ends a process that the block started (child)",
   ],
   abort: [
     "before the call: nothing runs and the call rejects with the reason",
@@ -95,6 +97,10 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "stop() also rejects calls that wait for their turn",
     "stop() rejects all concurrent calls",
     "await using stops the executor",
+    "the first call starts the executor",
+    "stop() during start() leaves the executor usable",
+    "restart() during a run rejects that call with ExecutorStoppedError and ends its processes",
+    "restart() is harmless without start() and twice at once",
   ],
   files: [
     "writes only the bytes of a view, and text as UTF-8",
@@ -121,6 +127,8 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "with a syntax error throw FunctionSetupError with Python's message",
     "are available to simultaneous first calls",
     "take set-up time that does not count towards the blocks' timeout",
+    "are set up once per session, and again after restart()",
+    "are available after restart(), and after stop() and start()",
   ],
   "javascript functions": [
     "are imported from a module of another name",
@@ -149,12 +157,189 @@ const decidedByTheKit: Readonly<Record<string, readonly string[]>> = {
     "are aborted when a task gives up on them, and other calls still work",
     "refuse a forged token and the token of a block that has ended",
     "survive forged frames, which end only their own connection",
+    "still work after restart()",
+    "imported in one block can be called in the next, which has its own limit of calls",
+    "of one call cannot be called or imported in the next",
   ],
-  component: ["is dumped the same before and after start()"],
+  component: ["is dumped the same before and after start()", "keeps its functions when loaded"],
+  "lost session": ["is not reported after stop() and restart()"],
+  checkpoint: ["a damaged checkpoint is an error, and nothing of it is restored"],
   leaks: [
     "nothing remains after the program dies of SIGTERM",
     "nothing remains after the program dies of SIGINT",
     "nothing remains after the program dies of an uncaught error",
+  ],
+};
+
+/**
+ * Cases that the supervisor of `executor-kit` decides, or what this host's side of it makes of its answers: an executor that only
+ * connects to it passes them if another one does. What remains is the way there, what the place gives to programs, and its end.
+ */
+const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>> = {
+  blocks: [
+    "returns the program's exit code",
+    "runs blocks after one that failed in an earlier call",
+    "returns complete and consistent results",
+  ],
+  languages: [
+    "ignores a byte order mark before the code",
+    "runs a shell block in bash if its first line or its language asks for that, or says that there is no bash",
+    "keeps the file of a shell block out of the work directory, where the block would find it",
+  ],
+  code: [
+    "runs a program of 10,000 lines",
+    "runs code with leading blank lines and no final newline",
+    "runs empty code and succeeds with no output",
+    "returns a result or throws InvalidInputError for code with a NUL character",
+    "runs code with CRLF line endings",
+    "keeps indentation and multi-line strings",
+    "keeps tabs",
+  ],
+  output: [
+    "keeps 10,000 lines in order",
+    "is empty for a program that writes nothing",
+    "neither adds nor removes a newline at the end",
+    "takes little memory for 64 MiB of output",
+  ],
+  encoding: [
+    "keeps characters of all Unicode planes",
+    "keeps CRLF and CR",
+    "keeps NUL characters",
+    "keeps ANSI sequences",
+    "replaces invalid bytes",
+  ],
+  "standard input": [
+    "is closed by default: a program that reads a line fails instead of hanging",
+    "throws InvalidInputError if the executor does not support it",
+    "is passed to each block of a call, but not to the next call",
+    "ends after the given text, even without a newline",
+    "may be left unread",
+  ],
+  environment: ["forgets a call's variables after the call"],
+  stream: ["kills the program when the consumer leaves the loop"],
+  "stream that nobody reads": [
+    "ends at the block's time limit",
+    "does not make a program time out that has ended in time",
+    "does not keep other calls waiting",
+  ],
+  timeout: [
+    "ends a process that the block started (double-fork)",
+    "ends a process that the block started (no-environment)",
+    "ends a process that the block started (no-traces)",
+    "ends a program that ignores signals and interrupts",
+    "does not affect a concurrent run",
+    "leaves an earlier block's background process running",
+  ],
+  abort: [
+    "ends a process that the block started (new-session)",
+    "ends a process that the block started (no-traces)",
+    "ends a program that ignores signals and interrupts",
+    "ends only its own call",
+  ],
+  "background processes": [
+    "a block ends with its main process, even if a child keeps its output open",
+    "a process that a block leaves running lives until restart() (double-fork)",
+    "a process that a block leaves running lives until restart() (no-environment)",
+    "a process that a block leaves running is dead after stop() (no-environment)",
+    "later blocks can call a server that a block started, until restart()",
+  ],
+  processes: [
+    "reports signals and failed starts by conventional exit codes, and explains failed starts",
+    "starts in the workspace or in `cwd`, with `env` overriding the executor's variables",
+    "passes `stdin` unchanged, and gives a program empty input without it",
+    "an abort ends everything that the program started, and wait() rejects with the reason",
+    "many programs run at once, each with its own output and exit code",
+    "a program whose output nobody reads waits without taking memory, and continues when it is cancelled",
+    "kill() and stop() work even if nobody reads the output",
+    "closing its outputs does not end a program, and wait() does not wait for what it left running",
+    "a program reads and answers what is written while it runs, until its input is closed",
+    "passes the written bytes unchanged, to each program its own",
+    "writing to a program that ends fails, and wait() still returns its exit code",
+    "writing to a program that has closed its input fails, and the program continues",
+    "closing the input of a program that has ended succeeds, and its child reads to the end",
+    "aborting the input drops pending writes and lets the program read to the end",
+    "a pending write rejects with the reason for the program's end: its signal's or a restart",
+  ],
+  concurrency: ["runs calls side by side", "runs calls one after another, first come first served"],
+  state: ["variables survive a block that fails"],
+  "network policy": [
+    "applies to child processes, which find the proxy as well",
+    "carries a hundred connections at once, each with its own answer",
+    "adds credentials that the program cannot see and its output never contains",
+    "sends credentials only to a verified host, and reveals no secret when that fails",
+    "closes a block's connections when it is aborted, and those of background processes with stop()",
+  ],
+  files: [
+    "lists files recursively, with relative paths and sizes, sorted",
+    "accepts names with spaces, quotes and unicode",
+    "reads, writes and removes every name that it lists, even if it is not UTF-8",
+    "replaces a file with a shorter one",
+    "removes files and whole directories",
+    "does not list the executor's own files",
+    "downloads files under their relative paths",
+  ],
+  "file streams": [
+    "stat() distinguishes files from directories and returns sizes",
+    "readStream() can be cancelled at any time",
+    "writeStream() creates or replaces a file, which is complete once the stream is closed",
+    "writeStream() leaves no part of a file when it is aborted",
+    "open streams fail with ExecutorStoppedError when the executor stops",
+  ],
+  checkpoint: [
+    "links that lead out of the workspace are not kept, nor what is behind them",
+    "code that swaps directories for links meanwhile gets nothing from outside into a checkpoint",
+    "variables of Python come back, and those that cannot are listed",
+  ],
+  filename: [
+    "runs the block as well as saving it",
+    "understands a first line after a byte order mark",
+    "and files.write() refuse `~`, which would become a directory of that name",
+    "replaces the file when a later block has the same name",
+    "fails a block whose file cannot be created",
+    "fails a block whose filename leads through a symbolic link made by code",
+    "fails a block whose file is a symbolic link out of the workspace",
+  ],
+  workspace: ["refuses paths through a symbolic link that code made", "does not follow links out of it when listing"],
+  "workspace limit": [
+    "maxWorkspaceBytes also applies to a program that ends before its files are measured",
+    "maxWorkspaceBytes counts files below directories whose names are not UTF-8",
+  ],
+  "hostile files": [
+    "the host's file calls stay in the workspace while code swaps directories and links",
+    "a write that succeeds has stored what was written, even if code replaces the incomplete file",
+    "a program that replaces the executor's own files with pipes, links and directories harms nothing outside",
+    "sockets, pipes and links to devices are neither listed nor read",
+    "read() rejects a sparse file of 100 GB, which readStream() can read",
+  ],
+  "hostile trees and processes": [
+    "a tree of 2,500 levels can be listed and removed, or is refused, and makes nothing hang",
+    "a directory of 3,000 files is listed completely",
+  ],
+  "python functions": [
+    "are not replaced by a module that earlier code left in the workspace",
+    "that fail to load throw FunctionSetupError with the reason on every call",
+  ],
+  "javascript functions": ["that fail to load throw FunctionSetupError with the reason"],
+  "host functions": [
+    "are async functions that take one object in JavaScript",
+    "can be called from TypeScript",
+    "are a command in shells that takes and prints JSON",
+    "that return an error raise it, and one within a result is its text",
+    "given to one call are available to that call only",
+    "accept arguments up to 1 MiB and 50,000 values, and results up to 4 MiB; beyond that, an exception suggests a file",
+    "run concurrently, 32 at a time, and each call gets its own answer",
+    "are aborted when the program ends, which does not wait for them",
+    "can be called from threads, subprocesses and forks",
+    "work whatever a program prints or reads, even after it closes all its file descriptors",
+    "can be called from threads and child processes while the block reads and prints",
+    "refuse calls from a thread or a connection that outlived its block",
+  ],
+  displays: [
+    "contain plain text along with HTML",
+    "are left out if their JSON would keep the host busy, and the block goes on",
+    "put into the output what can be read of them, and a name for what cannot",
+    "list the absolute paths of the files in which they are saved",
+    "arrive in the stream just as in the result",
   ],
 };
 
@@ -192,9 +377,9 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   leaks: ["nothing remains after the program dies of SIGKILL"],
 };
 
-/** Every name in the two lists above, as `group > case`. A test compares them with the suite. */
+/** Every name in the lists above, as `group > case`. A test compares them with the suite. */
 export function listedCases(): string[] {
-  return [decidedByTheKit, smoke].flatMap((list) =>
+  return [decidedByTheKit, decidedByTheSupervisor, smoke].flatMap((list) =>
     Object.entries(list).flatMap(([group, names]) => names.map((name) => `${group} > ${name}`)),
   );
 }
@@ -203,5 +388,6 @@ export function listedCases(): string[] {
 export function selectedCases({ name, cases }: ConformanceGroup, selection: CaseSelection): readonly ConformanceCase[] {
   if (selection === "all") return cases;
   if (selection === "smoke") return cases.filter((each) => smoke[name]?.includes(each.name) === true);
-  return cases.filter((each) => decidedByTheKit[name]?.includes(each.name) !== true);
+  const leftOut = [decidedByTheKit, ...(selection === "connection" ? [decidedByTheSupervisor] : [])];
+  return cases.filter((each) => !leftOut.some((list) => list[name]?.includes(each.name) === true));
 }

@@ -13,11 +13,13 @@ export interface SuiteOptions {
    *
    * - `"place"`, for an executor that extends `BaseCodeExecutor` of `@fenced/executor-kit` and whose base class has passed the whole
    *   suite elsewhere: leaves out what only the objects decide that it shares with other executors.
+   * - `"connection"`, for one that connects to the supervisor of `@fenced/executor-kit`, if another one has passed the suite with
+   *   `"place"`: also leaves out what the supervisor decides.
    * - `"smoke"`, for a mechanism that has passed the suite elsewhere: one or two cases of each group show that it works here, too.
    *
-   * With either, the suite's title says that it is partial.
+   * With any of these, the suite's title says that it is partial.
    */
-  readonly cases?: "all" | "place" | "smoke";
+  readonly cases?: "all" | "place" | "connection" | "smoke";
 
   /**
    * Run the cases of groups that mostly wait (`timeout`, `abort` and others) concurrently, no two with the same executor,

@@ -74,7 +74,12 @@ function chosenGroups(names: readonly string[] | undefined): readonly Conformanc
 
 function title(subject: ExecutorSubject, groups: readonly ConformanceGroup[], selection: CaseSelection): string {
   if (groups.length === allGroups.length) {
-    const left = { all: "", place: ", as far as its place decides", smoke: ", in the suite's smoke cases" }[selection];
+    const left = {
+      all: "",
+      place: ", as far as its place decides",
+      connection: ", as far as its connection decides",
+      smoke: ", in the suite's smoke cases",
+    }[selection];
     return `${subject.name} is a code executor${left}`;
   }
   const names = groups.map(({ name }) => name).join(", ");

@@ -42,12 +42,15 @@ describe("the suite", () => {
   it("can leave out what a place does not decide, and says so", () => {
     const all = collectCases(localSubject);
     const place = collectCases(localSubject, { cases: "place" });
+    const connection = collectCases(localSubject, { cases: "connection" });
     const smoke = collectCases(localSubject, { cases: "smoke" });
     expect([...all.keys()]).toEqual(expect.arrayContaining([...new Set(listedCases())]));
     expect(place.size).toBeLessThan(all.size - 80);
+    expect(connection.size).toBeLessThan(place.size / 2);
     expect(smoke.size).toBeLessThan(50);
     // What a mechanism shows in a place is no case of the base class alone.
-    expect([...place.keys()]).toEqual(expect.arrayContaining([...smoke.keys()]));
+    expect([...connection.keys()]).toEqual(expect.arrayContaining([...smoke.keys()]));
+    expect([...place.keys()]).toEqual(expect.arrayContaining([...connection.keys()]));
     const titles: string[] = [];
     const describeOnce = (name: string) => titles.push(name);
     testCodeExecutor({ describe: describeOnce, it: () => {} }, localSubject, { cases: "place" });
