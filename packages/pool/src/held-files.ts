@@ -1,5 +1,6 @@
 import type { CodeExecutor, FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
+import { movedOn } from "./sessions/session-ended.ts";
 
 /** A session or a lease, which holds an executor for a while. */
 export interface Holder {
@@ -11,13 +12,27 @@ export interface Holder {
   executor(signal?: AbortSignal): Promise<CodeExecutor>;
   /** Calls `action` with the executor, which counts as in use meanwhile. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Called after each change, before it is answered. */
+  changed?(): Promise<void>;
 }
 
-type Writer = WritableStreamDefaultWriter<Uint8Array>;
+/** A holder that is in use. */
+interface Held {
+  readonly holder: Holder;
+  readonly executor: CodeExecutor;
+  readonly letGo: () => void;
+}
+
+interface Opened {
+  readonly writer: WritableStreamDefaultWriter<Uint8Array>;
+  /** Resolves when the file is complete, or has failed. */
+  readonly over: Promise<void>;
+}
 
 /**
  * The files of a held executor. The first call binds them to the current holder, or to a new one. Once that holder has
- * ended, calls reject: a late call neither opens a new one nor reaches another one's files.
+ * ended, calls reject: a late call neither opens a new one nor reaches another one's files. A holder that goes on
+ * elsewhere is found again.
  */
 export class HeldFiles implements WorkspaceFiles {
   readonly #find: () => Promise<Holder>;
@@ -44,32 +59,34 @@ export class HeldFiles implements WorkspaceFiles {
   }
 
   write(path: string, data: Uint8Array | string): Promise<void> {
-    return this.#use(({ files }) => files.write(path, data));
+    return this.#change(({ files }) => files.write(path, data));
   }
 
   writeStream(path: string): WritableStream<Uint8Array> {
-    let opened: Promise<Writer> | undefined;
-    const open = (): Promise<Writer> => (opened ??= this.#openWriter(path));
+    let opened: Promise<Opened> | undefined;
+    const open = (): Promise<Opened> => (opened ??= this.#openWriter(path));
     return new WritableStream({
       async write(chunk) {
-        await (await open()).write(chunk);
+        await (await open()).writer.write(chunk);
       },
       async close() {
-        await (await open()).close();
+        const { writer, over } = await open();
+        await writer.close();
+        await over;
       },
       async abort(reason) {
-        const writer = await opened?.catch(() => undefined);
+        const { writer } = (await opened?.catch(() => undefined)) ?? {};
         await writer?.abort(reason);
       },
     });
   }
 
   remove(path: string): Promise<void> {
-    return this.#use(({ files }) => files.remove(path));
+    return this.#change(({ files }) => files.remove(path));
   }
 
   upload(localPaths: readonly string[]): Promise<void> {
-    return this.#use(({ files }) => files.upload(localPaths));
+    return this.#change(({ files }) => files.upload(localPaths));
   }
 
   download(paths: readonly string[], toDirectory: string): Promise<string[]> {
@@ -77,40 +94,64 @@ export class HeldFiles implements WorkspaceFiles {
   }
 
   async *#content(path: string, options: ReadStreamOptions): AsyncGenerator<Uint8Array, void, void> {
-    const holder = await this.#bind();
-    const letGo = holder.hold();
+    const { holder, executor, letGo } = await this.#hold(options.signal);
     try {
-      const { files } = await holder.executor(options.signal);
-      yield* files.readStream(path, { ...options, signal: joinSignals(holder.signal, options.signal) });
+      yield* executor.files.readStream(path, { ...options, signal: joinSignals(holder.signal, options.signal) });
     } finally {
       letGo();
     }
   }
 
   /** Opens a writer, and holds the executor until the file is complete or has failed. */
-  async #openWriter(path: string): Promise<Writer> {
-    const holder = await this.#bind();
-    const letGo = holder.hold();
+  async #openWriter(path: string): Promise<Opened> {
+    const { holder, executor, letGo } = await this.#hold();
     try {
-      const { files } = await holder.executor();
-      const writer = files.writeStream(path).getWriter();
+      const writer = executor.files.writeStream(path).getWriter();
       // Nothing may be written after the end, when the workspace may belong to another user.
       const abort = (): void => void writer.abort(holder.signal.reason).catch(() => {});
       holder.signal.addEventListener("abort", abort, { once: true });
-      const over = (): void => {
+      const letGoNow = (): void => {
         holder.signal.removeEventListener("abort", abort);
         letGo();
       };
-      writer.closed.then(over, over);
-      return writer;
+      return { writer, over: writer.closed.then(() => holder.changed?.()).then(letGoNow, letGoNow) };
     } catch (error) {
       letGo();
       throw error;
     }
   }
 
-  async #use<T>(action: (executor: CodeExecutor) => Promise<T>): Promise<T> {
-    return (await this.#bind()).use(action);
+  #change(action: (executor: CodeExecutor) => Promise<void>): Promise<void> {
+    return this.#use(async (executor, holder) => {
+      await action(executor);
+      await holder.changed?.();
+    });
+  }
+
+  async #use<T>(action: (executor: CodeExecutor, holder: Holder) => Promise<T>): Promise<T> {
+    for (;;) {
+      const holder = await this.#bind();
+      try {
+        return await holder.use((executor) => action(executor, holder));
+      } catch (error) {
+        if (error !== movedOn) throw error;
+        this.#holder = undefined;
+      }
+    }
+  }
+
+  async #hold(signal?: AbortSignal): Promise<Held> {
+    for (;;) {
+      const holder = await this.#bind();
+      const letGo = holder.hold();
+      try {
+        return { holder, executor: await holder.executor(signal), letGo };
+      } catch (error) {
+        letGo();
+        if (error !== movedOn) throw error;
+        this.#holder = undefined;
+      }
+    }
   }
 
   async #bind(): Promise<Holder> {

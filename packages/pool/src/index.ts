@@ -5,5 +5,16 @@ export type { PoolCounts } from "./pool/pool-telemetry.ts";
 export { ExecutorSessions } from "./sessions/executor-sessions.ts";
 export type { ExecutorSessionsOptions } from "./sessions/executor-sessions-options.ts";
 export type { SessionCounts } from "./sessions/session-telemetry.ts";
+export { memoryDirectory } from "./directory/memory-directory.ts";
+export type {
+  AcquiredSession,
+  OccupiedSession,
+  RenewedSession,
+  SessionDirectory,
+  SessionHold,
+  SessionMessage,
+  SessionNote,
+  SessionRequest,
+} from "./directory/session-directory.ts";
 export type { DrainOptions } from "./drain.ts";
-export { QuotaExceededError } from "@fenced/core";
+export { QuotaExceededError, SessionInUseError } from "@fenced/core";

@@ -1,12 +1,14 @@
-import type { CodeExecutor } from "@fenced/core";
+import { type CheckpointStore, type CodeExecutor, InvalidInputError, type RestoreOption } from "@fenced/core";
 import {
   callbackOption,
+  objectOption,
   optionsSchema,
   timeLimitOption,
   wholeNumberOption,
   type OptionSchemas,
 } from "@fenced/core/options";
-import type * as z from "zod";
+import * as z from "zod";
+import type { SessionDirectory } from "../directory/session-directory.ts";
 
 /** Options of `ExecutorSessions`. */
 export interface ExecutorSessionsOptions {
@@ -15,8 +17,48 @@ export interface ExecutorSessionsOptions {
    * it.
    *
    * @param signal - aborted if the session ends before its executor exists.
+   * @param restore - the checkpoint with which it must start, which is the option `restore` of all executors;
+   * `undefined` for a new session, and always without `checkpoints`.
    */
-  readonly create: (key: string, signal: AbortSignal) => CodeExecutor | Promise<CodeExecutor>;
+  readonly create: (
+    key: string,
+    signal: AbortSignal,
+    restore: RestoreOption | undefined,
+  ) => CodeExecutor | Promise<CodeExecutor>;
+  /**
+   * Says which process has the session of which key: `redisDirectory(client)` of `@fenced/pool/redis`, or
+   * `postgresDirectory(pool)` of `@fenced/pool/postgres`, the same in all processes. Any of them then serves any key.
+   * Default: `memoryDirectory()`, for one process.
+   */
+  readonly directory?: SessionDirectory | undefined;
+  /**
+   * A store of `@fenced/checkpoints`, the same in all processes, for sessions that move to another process, or come
+   * back. Each session has one checkpoint: the next one replaces it, and `end(key)` deletes it. `store.sweep()` frees the
+   * space. Default: sessions are not kept.
+   */
+  readonly checkpoints?: CheckpointStore | undefined;
+  /**
+   * What happens to a session that is idle: `end` loses its state, `checkpoint` keeps files and Python variables for
+   * its next call. Default: `checkpoint` with `checkpoints`, otherwise `end`.
+   */
+  readonly onIdle?: "end" | "checkpoint" | undefined;
+  /** What `drain()` does with each session, in the same words. Default: `checkpoint` with `checkpoints`, otherwise `end`. */
+  readonly onDrain?: "end" | "checkpoint" | undefined;
+  /**
+   * Take a checkpoint after each run and each change of a file, before its result is returned. Then a process that is
+   * killed loses only the call in progress. Costs a listing of the workspace and what has changed. Default: false.
+   */
+  readonly checkpointAfterRuns?: boolean | undefined;
+  /**
+   * How long a process that does not answer keeps its sessions, in milliseconds; each renews its hold three times as
+   * often. At least 500. Default: 15,000.
+   */
+  readonly leaseMs?: number | undefined;
+  /**
+   * How long a call waits for a session that another process holds, which hands it over when no call is running there,
+   * in milliseconds. Default: 60,000.
+   */
+  readonly handoverTimeoutMs?: number | undefined;
   /** Milliseconds without a run or a file operation after which a session ends. `Infinity`: never. Default: 600,000. */
   readonly idleTimeoutMs?: number | undefined;
   /** Maximum number of sessions, including those that are starting or stopping. Default: 32. */
@@ -43,9 +85,39 @@ export interface ExecutorSessionsOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
+const keepOption = z.enum(["end", "checkpoint"]);
+
+/** @throws InvalidInputError if sessions could not be kept as they should. */
+export function assertKept({ checkpoints, ...options }: ExecutorSessionsOptions): void {
+  if (checkpoints) return;
+  for (const option of ["onIdle", "onDrain", "checkpointAfterRuns"] as const) {
+    if (options[option] !== "checkpoint" && options[option] !== true) continue;
+    throw new InvalidInputError(
+      `ExecutorSessions: ${option}: ${JSON.stringify(options[option])} needs \`checkpoints\``,
+      {
+        remedy: "Pass a store of @fenced/checkpoints, such as `checkpoints: directoryStore(path)`.",
+        option: "checkpoints",
+      },
+    );
+  }
+}
+
 /** Validates the options. */
 export const executorSessionsOptions: z.ZodType<ExecutorSessionsOptions> = optionsSchema({
   create: callbackOption<ExecutorSessionsOptions["create"]>(),
+  directory: objectOption<SessionDirectory>(
+    ["acquire", "renew", "release"],
+    "a directory of sessions, such as redisDirectory(client)",
+  ).exactOptional(),
+  checkpoints: objectOption<CheckpointStore>(
+    ["begin", "open"],
+    "a store of @fenced/checkpoints, such as directoryStore(path)",
+  ).exactOptional(),
+  onIdle: keepOption.exactOptional(),
+  onDrain: keepOption.exactOptional(),
+  checkpointAfterRuns: z.boolean().exactOptional(),
+  leaseMs: wholeNumberOption({ from: 500 }).exactOptional(),
+  handoverTimeoutMs: timeLimitOption.exactOptional(),
   idleTimeoutMs: timeLimitOption.exactOptional(),
   maxSessions: wholeNumberOption({ from: 1 }).exactOptional(),
   maxRunningPerKey: wholeNumberOption({ from: 1 }).exactOptional(),

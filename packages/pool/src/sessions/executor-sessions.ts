@@ -11,20 +11,24 @@ import {
 } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
+import { Leases } from "../directory/leases.ts";
+import { memoryDirectory } from "../directory/memory-directory.ts";
 import { Drain, type DrainOptions } from "../drain.ts";
 import { ForwardingExecutor } from "../forwarding-executor.ts";
 import { HeldFiles } from "../held-files.ts";
 import { leavableStream } from "../leavable-stream.ts";
 import { recordNew } from "../owned-executor.ts";
-import { type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
-import { endedBecause, KeyedSession } from "./keyed-session.ts";
-import { LostKeys } from "./lost-keys.ts";
+import { assertKept, type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
+import { KeyedSession } from "./keyed-session.ts";
+import { endedBecause, movedOn } from "./session-ended.ts";
 import { recordCounts, type SessionCounts } from "./session-telemetry.ts";
 
 /** A run's hold on its session. */
 interface Lease {
   readonly session: KeyedSession;
   readonly executor: CodeExecutor;
+  /** Aborted when the session ends, or by the caller. */
+  readonly signal: AbortSignal;
   readonly release: () => void;
 }
 
@@ -44,7 +48,7 @@ interface Lease {
 export class ExecutorSessions implements AsyncDisposable {
   readonly #options: ExecutorSessionsOptions;
   readonly #sessions = new Map<string, KeyedSession>();
-  readonly #lost = new LostKeys();
+  readonly #leases: Leases;
   readonly #listeners = new Map<string, Set<(reason: string) => void>>();
   /** Everything that `create` has returned, so that no two sessions use the same executor. */
   readonly #known = new WeakSet<CodeExecutor>();
@@ -54,6 +58,15 @@ export class ExecutorSessions implements AsyncDisposable {
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: ExecutorSessionsOptions) {
     this.#options = checkOptions(executorSessionsOptions, options, "ExecutorSessions");
+    assertKept(this.#options);
+    const { directory = memoryDirectory(), leaseMs = 15_000, handoverTimeoutMs = 60_000, checkpoints } = this.#options;
+    this.#leases = new Leases({
+      directory,
+      leaseMs,
+      waitMs: handoverTimeoutMs,
+      canMove: checkpoints !== undefined,
+      onError: (error) => this.#report(error),
+    });
   }
 
   /** The current number of sessions and runs; also available as telemetry gauges. */
@@ -79,11 +92,10 @@ export class ExecutorSessions implements AsyncDisposable {
    */
   async run(key: string, blocks: readonly CodeBlock[], options: ExecuteOptions = {}): Promise<CodeResult> {
     assertKey(key, "run");
-    const { session, executor, release } = await this.#lease(key, options.signal);
+    const { session, executor, signal, release } = await this.#lease(key, options.signal);
     try {
-      const result = await executor.executeCodeBlocks(blocks, options);
-      session.worked();
-      return this.#tellLoss(key, result);
+      const result = await executor.executeCodeBlocks(blocks, { ...options, signal });
+      return await told(session, result);
     } catch (error) {
       throw session.failed(error);
     } finally {
@@ -133,7 +145,7 @@ export class ExecutorSessions implements AsyncDisposable {
       runs: () => this.#runsOf(key),
       files: () => this.files(key),
       end: () => this.end(key),
-      use: async (action, signal) => (await this.#session(key, signal)).use(action, signal),
+      use: (action, signal) => this.#use(key, action, signal),
       onSessionLost: (listener) => this.#listen(key, listener),
       get current() {
         return current();
@@ -143,12 +155,20 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /**
-   * Ends the key's session: kills what is running, and deletes everything that the executor created before it resolves.
-   * Idempotent.
+   * Ends the key's session, in whichever process it is: kills what is running, and deletes everything that the executor
+   * created, and the session's checkpoint, before it resolves. Idempotent.
+   *
+   * @throws SessionInUseError if another process has it, and does not end it within `handoverTimeoutMs`.
+   * @throws BackendUnavailableError if the directory does not answer.
    */
   async end(key: string): Promise<void> {
-    this.#lost.take(key);
-    await this.#sessions.get(key)?.end(endedBecause("end() was called for it"));
+    const session = this.#sessions.get(key);
+    await session?.end(endedBecause("end() was called for it"));
+    if (session?.isForgotten === true || this.#drain.signal.aborted) return;
+    const lease = await this.#leases.take(key, "end", this.#drain.signal);
+    const { checkpoint } = lease.note;
+    if (checkpoint !== undefined) await this.#options.checkpoints?.delete(checkpoint);
+    await lease.release(undefined);
   }
 
   /**
@@ -163,7 +183,8 @@ export class ExecutorSessions implements AsyncDisposable {
     this.#changed();
     await rested;
     const reason: unknown = this.#drain.signal.reason;
-    await Promise.all([...this.#sessions.values()].map((session) => session.end(reason)));
+    await Promise.all([...this.#sessions.values()].map((session) => session.drain(reason)));
+    await this.#leases.close();
   }
 
   /** Ends all sessions at once. */
@@ -196,26 +217,17 @@ export class ExecutorSessions implements AsyncDisposable {
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
   ): AsyncGenerator<ExecutionEvent, void, void> {
-    const { session, executor, release } = await this.#lease(key, options.signal);
+    const { session, executor, signal, release } = await this.#lease(key, options.signal);
     try {
-      for await (const event of executor.streamCodeBlocks(blocks, options)) {
-        if (event.type !== "result") {
-          yield event;
-          continue;
-        }
-        session.worked();
-        yield { ...event, result: this.#tellLoss(key, event.result) };
+      for await (const event of executor.streamCodeBlocks(blocks, { ...options, signal })) {
+        session.assertHeld();
+        yield event.type === "result" ? { ...event, result: await told(session, event.result) } : event;
       }
     } catch (error) {
       throw session.failed(error);
     } finally {
       release();
     }
-  }
-
-  /** Marks the first result after the loss of a session. */
-  #tellLoss(key: string, result: CodeResult): CodeResult {
-    return this.#lost.take(key) ? { ...result, stateLost: true } : result;
   }
 
   /** Waits for a turn, and for the executor. */
@@ -226,7 +238,7 @@ export class ExecutorSessions implements AsyncDisposable {
       let endTurn: (() => void) | undefined;
       try {
         const ending = joinSignals(session.signal, this.#drain.signal, signal);
-        const taken = session.turns.take(ending);
+        const taken = session.turns.take(joinSignals(ending, session.leaving));
         this.#changed();
         const end = (endTurn = await taken);
         const executor = await session.executor(ending);
@@ -235,11 +247,28 @@ export class ExecutorSessions implements AsyncDisposable {
           end();
           letGo();
         };
-        return { session, executor, release };
+        return { session, executor, signal: joinSignals(session.signal, signal), release };
       } catch (error) {
         endTurn?.();
         letGo();
-        if (!session.isDead || this.#drain.signal.aborted) throw error;
+        if (!(session.isDead || error === movedOn) || this.#drain.signal.aborted) throw error;
+      }
+    }
+  }
+
+  /** Calls `action` with the key's executor. */
+  async #use<T>(
+    key: string,
+    action: (executor: CodeExecutor) => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    for (;;) {
+      const session = await this.#session(key, signal);
+      try {
+        return await session.use(action, signal);
+      } catch (error) {
+        // It left before the call began.
+        if (error !== movedOn) throw error;
       }
     }
   }
@@ -250,27 +279,27 @@ export class ExecutorSessions implements AsyncDisposable {
       this.#checkRoom(key);
       const session = this.#sessions.get(key);
       if (session === undefined) return this.#begin(key);
-      if (session.ended === undefined) return session;
-      await untilAborted(session.ended, signal);
+      if (!session.isLeaving) return session;
+      await untilAborted(session.left(), signal);
     }
   }
 
   #begin(key: string): KeyedSession {
-    const session = new KeyedSession(key, this.#options, {
-      onCreated: (executor) => recordNew(executor, this.#known),
-      onChange: () => this.#changed(),
-      onLost: (reason, isOver) => {
-        // An executor that goes on reports the loss in its next result itself.
-        if (isOver) this.#lost.add(key);
-        if (reason !== undefined) this.#sayLost(key, reason);
+    const session = new KeyedSession(
+      key,
+      { ...this.#options, leases: this.#leases },
+      {
+        onCreated: (executor) => recordNew(executor, this.#known),
+        onChange: () => this.#changed(),
+        onLost: (reason) => this.#sayLost(key, reason),
+        onEnded: () => {
+          this.#sessions.delete(key);
+          this.#forgetRuns(key, session.isDead);
+          this.#changed();
+        },
+        onError: (error) => this.#report(error),
       },
-      onEnded: () => {
-        this.#sessions.delete(key);
-        this.#forgetRuns(key, session.isDead);
-        this.#changed();
-      },
-      onError: (error) => this.#report(error),
-    });
+    );
     this.#sessions.set(key, session);
     this.#changed();
     return session;
@@ -322,6 +351,14 @@ export class ExecutorSessions implements AsyncDisposable {
     if (this.#options.onError) this.#options.onError(error);
     else process.emitWarning(error instanceof Error ? error : String(error));
   }
+}
+
+/** Completes a result: what it reports is kept before, and it may have to report a loss. */
+async function told(session: KeyedSession, result: CodeResult): Promise<CodeResult> {
+  session.assertHeld();
+  await session.changed();
+  session.assertHeld();
+  return session.worked() ? { ...result, stateLost: true } : result;
 }
 
 /** Callers without types forget the key, or pass a number. */

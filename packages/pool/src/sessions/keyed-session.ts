@@ -1,9 +1,18 @@
 import { BackendUnavailableError, type CodeExecutor, ExecutorStoppedError } from "@fenced/core";
-import { longestTimer, untilAborted } from "@fenced/core/abort";
+import { longestTimer, untilAborted, within } from "@fenced/core/abort";
+import type { Leases } from "../directory/leases.ts";
+import type { SessionNote, SessionRequest } from "../directory/session-directory.ts";
+import type { SessionLease } from "../directory/session-lease.ts";
 import type { Holder } from "../held-files.ts";
 import { OwnedExecutor } from "../owned-executor.ts";
 import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
+import { SessionCheckpoints } from "./session-checkpoints.ts";
+import { endedBecause, movedOn } from "./session-ended.ts";
+import { SessionOpening } from "./session-opening.ts";
 import { Turns } from "./turns.ts";
+
+/** How long runs that were aborted may take to end before a checkpoint is taken, in milliseconds. */
+const restMs = 10_000;
 
 /** Events of a session. */
 export interface SessionEvents {
@@ -11,16 +20,22 @@ export interface SessionEvents {
   readonly onCreated: (executor: CodeExecutor) => void;
   /** Called when a count has changed. */
   readonly onChange: () => void;
-  /**
-   * Called when state is lost unexpectedly. Its next result tells the key, unless `isOver`: then the session ends.
-   *
-   * @param reason - `undefined` if the loss has been reported before.
-   */
-  readonly onLost: (reason: string | undefined, isOver: boolean) => void;
+  /** Called when state is lost unexpectedly. */
+  readonly onLost: (reason: string) => void;
   /** Called when the session is gone. */
   readonly onEnded: () => void;
   /** Receives errors that no caller waits for. */
   readonly onError: (error: unknown) => void;
+}
+
+/** What is left of a session after its end. */
+interface Ending {
+  /** Takes a checkpoint first. */
+  readonly keeps?: boolean;
+  /** Forgets everything, its checkpoint included. */
+  readonly forgets?: boolean;
+  /** Why its state is lost, for its next user. */
+  readonly lost?: string;
 }
 
 /** One key's executor, from its creation to its end. */
@@ -29,31 +44,38 @@ export class KeyedSession implements Holder {
   readonly #options: ExecutorSessionsOptions;
   readonly #events: SessionEvents;
   readonly #end = new AbortController();
-  readonly #owned: OwnedExecutor;
+  readonly #opened: Promise<CodeExecutor>;
+  /** Aborted while the session leaves this process, unless it has to stay. */
+  #leaving = new AbortController();
+  readonly #onLeft: (() => void)[] = [];
+  #lease: SessionLease | undefined;
+  #owned: OwnedExecutor | undefined;
+  #checkpoints: SessionCheckpoints | undefined;
   #current: CodeExecutor | undefined;
   #uses = 0;
+  readonly #onRest: (() => void)[] = [];
   #isSuspect = false;
   /** The executor has reported a loss, and has not worked since. */
   #isReported = false;
+  /** What was lost before the next result. */
+  #lost: string | undefined;
   #isDead = false;
+  #isForgotten = false;
   #timer: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
 
-  constructor(key: string, options: ExecutorSessionsOptions, events: SessionEvents) {
+  constructor(
+    key: string,
+    { leases, ...options }: ExecutorSessionsOptions & { readonly leases: Leases },
+    events: SessionEvents,
+  ) {
     const { maxRunningPerKey: atOnce = 1, maxWaiting = 8 } = options;
     this.turns = new Turns({ atOnce, maxWaiting });
     this.#options = options;
     this.#events = events;
-    this.#owned = new OwnedExecutor({
-      create: (signal) => options.create(key, signal),
-      onCreated: events.onCreated,
-      startTimeoutMs: options.startTimeoutMs,
-      stopTimeoutMs: options.stopTimeoutMs,
-      signal: this.#end.signal,
-      onError: events.onError,
-    });
-    this.#owned.opened.then(
-      (executor) => this.#opened(executor),
+    this.#opened = this.#open(leases.take(key, "hand-over", this.#end.signal));
+    this.#opened.then(
+      (executor) => this.#announce(executor),
       (reason: unknown) => this.#startFailed(reason),
     );
   }
@@ -61,6 +83,11 @@ export class KeyedSession implements Holder {
   /** Aborted when the session ends, with the error for calls in progress. */
   get signal(): AbortSignal {
     return this.#end.signal;
+  }
+
+  /** Aborted when calls that have not begun must ask for the session again: this one moves, or is kept. */
+  get leaving(): AbortSignal {
+    return this.#leaving.signal;
   }
 
   get state(): "starting" | "open" | "ending" {
@@ -73,9 +100,16 @@ export class KeyedSession implements Holder {
     return this.#ended ? undefined : this.#current;
   }
 
-  /** Resolves when the session is gone; `undefined` before it starts to end. */
-  get ended(): Promise<void> | undefined {
-    return this.#ended;
+  /** True while it accepts no calls. */
+  get isLeaving(): boolean {
+    return this.#ended !== undefined || this.#leaving.signal.aborted;
+  }
+
+  /** Waits until a session that is leaving is gone, or has to stay. */
+  left(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onLeft.push(resolve);
+    });
   }
 
   /**
@@ -83,6 +117,11 @@ export class KeyedSession implements Holder {
    */
   get isDead(): boolean {
     return this.#isDead;
+  }
+
+  /** True if nothing of it is kept, not even in the directory. */
+  get isForgotten(): boolean {
+    return this.#isForgotten;
   }
 
   /** True if a run or a file operation is in progress. */
@@ -99,7 +138,9 @@ export class KeyedSession implements Holder {
   async use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = this.hold();
     try {
-      return await action(await this.executor(signal));
+      const result = await action(await this.executor(signal));
+      this.assertHeld();
+      return result;
     } catch (error) {
       throw this.#explain(error);
     } finally {
@@ -113,7 +154,7 @@ export class KeyedSession implements Holder {
     this.#uses += 1;
     return () => {
       this.#uses -= 1;
-      this.#watchIdle();
+      if (this.#uses === 0) this.#rest();
       this.#events.onChange();
     };
   }
@@ -121,9 +162,9 @@ export class KeyedSession implements Holder {
   /** Returns the started executor. Checks it first after a failure; a dead one ends the session. */
   async executor(signal?: AbortSignal): Promise<CodeExecutor> {
     this.#end.signal.throwIfAborted();
-    const executor = await untilAborted(this.#owned.opened, signal).catch(async (error: unknown) => {
+    const executor = await untilAborted(this.#opened, signal).catch(async (error: unknown) => {
       // A failed start has ended the session.
-      if (this.#owned.isMade && signal?.aborted !== true) await this.#ended;
+      if (this.#owned?.isMade !== false && signal?.aborted !== true) await this.#ended;
       throw error;
     });
     this.#end.signal.throwIfAborted();
@@ -131,9 +172,24 @@ export class KeyedSession implements Holder {
     return executor;
   }
 
-  /** Call this after each run that had a result. */
-  worked(): void {
+  /** @throws ExecutorStoppedError if another process may have the session: what this one did is not part of it. */
+  assertHeld(): void {
+    const reason = this.#lease?.over;
+    if (reason !== undefined) this.#cutOff(reason);
+    this.#end.signal.throwIfAborted();
+  }
+
+  /** Call this after each run that had a result. @returns whether state was lost since the last one. */
+  worked(): boolean {
     this.#isReported = false;
+    const hasLost = this.#lost !== undefined;
+    this.#lost = undefined;
+    return hasLost;
+  }
+
+  /** Call this after each call that may have changed something, before it is answered. Never rejects. */
+  async changed(): Promise<void> {
+    if (this.#options.checkpointAfterRuns === true) await this.#keep();
   }
 
   /**
@@ -146,27 +202,57 @@ export class KeyedSession implements Holder {
   }
 
   /**
-   * Ends the session: calls in progress reject with `reason`, and the executor is disposed of. Idempotent; never
-   * rejects.
+   * Ends the session, and forgets it: calls in progress reject with `reason`, and the executor is disposed of.
+   * Idempotent; never rejects.
    */
   end(reason: unknown): Promise<void> {
-    if (this.#ended) return this.#ended;
-    clearTimeout(this.#timer);
-    this.#end.abort(reason);
-    this.#ended = this.#owned.dispose().finally(() => this.#events.onEnded());
-    this.#events.onChange();
-    return this.#ended;
+    return this.#finish(reason, { forgets: true });
   }
 
-  #opened(executor: CodeExecutor): void {
+  /** Ends the session because this process ends, and keeps what the options say. Idempotent; never rejects. */
+  drain(reason: unknown): Promise<void> {
+    const { onDrain = this.#options.checkpoints ? "checkpoint" : "end" } = this.#options;
+    if (onDrain === "checkpoint") return this.#finish(reason, { keeps: true });
+    return this.#finish(reason, { lost: "The process that had the session was shut down.", forgets: true });
+  }
+
+  async #open(taking: Promise<SessionLease>): Promise<CodeExecutor> {
+    const lease = await taking;
+    const { checkpoints: store, startTimeoutMs, stopTimeoutMs = 60_000 } = this.#options;
+    const { onCreated, onError } = this.#events;
+    this.#lease = lease;
+    if (store) this.#checkpoints = new SessionCheckpoints({ lease, store, limitMs: stopTimeoutMs, onError });
+    lease.listen({
+      onRequest: (request) => this.#requested(request),
+      onOver: (reason) => this.#cutOff(reason),
+    });
+    const opening = new SessionOpening(lease, this.#options);
+    const owned = new OwnedExecutor({
+      create: (signal) => opening.create(signal),
+      onCreated,
+      prepare: async (executor) => opening.check(executor),
+      startTimeoutMs,
+      stopTimeoutMs,
+      signal: this.#end.signal,
+      onError,
+    });
+    this.#owned = owned;
+    const executor = await owned.opened;
+    const lost = opening.lost(executor);
+    this.#lost = lost ?? lease.note.lost;
+    if (lost !== undefined) this.#events.onLost(lost);
+    return executor;
+  }
+
+  #announce(executor: CodeExecutor): void {
     this.#current = executor;
     executor.onSessionLost?.((reason) => {
       if (this.#ended) return;
       this.#isReported = true;
-      this.#events.onLost(reason, false);
+      this.#events.onLost(reason);
     });
     this.#events.onChange();
-    this.#watchIdle();
+    if (this.#uses === 0) this.#rest();
   }
 
   /**
@@ -174,12 +260,12 @@ export class KeyedSession implements Holder {
    * retry at once.
    */
   async #startFailed(reason: unknown): Promise<void> {
-    if (!this.#ended && this.#owned.isMade) {
-      this.#ended = this.#owned.dispose().finally(() => this.#events.onEnded());
+    if (!this.#ended && this.#owned?.isMade !== false) {
+      this.#ended = this.#wind({});
       await this.#ended;
       this.#end.abort(reason);
     }
-    await this.end(reason);
+    await this.#finish(reason, {});
   }
 
   /** Checks that the backend is still there. */
@@ -190,37 +276,139 @@ export class KeyedSession implements Holder {
     } catch (error) {
       const lost = endedBecause("its executor broke down", error);
       this.#isDead = true;
-      if (!this.#ended) this.#events.onLost(this.#isReported ? undefined : "The executor broke down.", true);
-      void this.end(lost);
+      if (!this.#ended && !this.#isReported) this.#events.onLost("The executor broke down.");
+      void this.#finish(lost, { lost: "The executor broke down." });
       throw lost;
     }
+  }
+
+  /** Another process may have the session: nothing that this one does is part of it any more. */
+  #cutOff(reason: string): void {
+    if (this.#ended) return;
+    // Calls that have not begun ask for the session again.
+    this.#isDead = true;
+    if (this.#current) this.#events.onLost(reason);
+    void this.#finish(endedBecause(reason.replace(/^./, (first) => first.toLowerCase())), { lost: reason });
+  }
+
+  /** Another process asks for the session. */
+  #requested(request: SessionRequest): void {
+    if (request === "end") void this.end(endedBecause("end() was called for it in another process"));
+    // Without checkpoints, sessions do not move.
+    if (request === "end" || !this.#checkpoints || this.#leaving.signal.aborted) return;
+    this.#leaving.abort(movedOn);
+    if (this.#uses === 0) this.#rest();
+  }
+
+  /** No call is in progress. */
+  #rest(): void {
+    for (const resolve of this.#onRest.splice(0)) resolve();
+    if (!this.#current || this.#ended) return;
+    if (this.#leaving.signal.aborted) void this.#leave();
+    else this.#watchIdle();
+  }
+
+  /** Keeps the session for another process or for later, or goes on with it if it cannot be kept. */
+  async #leave(): Promise<void> {
+    if (await this.#keep()) {
+      await this.#finish(movedOn, {});
+      return;
+    }
+    if (this.#ended) return;
+    this.#leaving = new AbortController();
+    this.#sayLeft();
+    if (this.#uses === 0) this.#rest();
   }
 
   #watchIdle(): void {
     const { idleTimeoutMs = 600_000 } = this.#options;
     clearTimeout(this.#timer);
-    if (this.#uses > 0 || !this.#current || this.#ended || idleTimeoutMs === Infinity) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#events.onLost(`The session was not used for ${idleTimeoutMs} ms.`, true);
-        void this.end(endedBecause(`it was not used for ${idleTimeoutMs} ms`));
-      },
-      Math.min(idleTimeoutMs, longestTimer),
-    );
+    if (idleTimeoutMs === Infinity) return;
+    this.#timer = setTimeout(() => this.#idle(idleTimeoutMs), Math.min(idleTimeoutMs, longestTimer));
     // The timer must not keep the program running: drain() is what ends sessions for good.
     this.#timer.unref();
+  }
+
+  #idle(idleTimeoutMs: number): void {
+    const { onIdle = this.#options.checkpoints ? "checkpoint" : "end" } = this.#options;
+    if (onIdle === "checkpoint") {
+      this.#leaving.abort(movedOn);
+      void this.#leave();
+      return;
+    }
+    const lost = `The session was not used for ${idleTimeoutMs} ms.`;
+    this.#events.onLost(lost);
+    void this.#finish(endedBecause(`it was not used for ${idleTimeoutMs} ms`), { lost, forgets: true });
+  }
+
+  #finish(reason: unknown, ending: Ending): Promise<void> {
+    if (this.#ended) return this.#ended;
+    clearTimeout(this.#timer);
+    this.#end.abort(reason);
+    this.#ended = this.#wind(ending);
+    this.#events.onChange();
+    return this.#ended;
+  }
+
+  /** Ends everything, and then lets others have the key. */
+  async #wind({ keeps = false, forgets = false, lost: given }: Ending): Promise<void> {
+    try {
+      const lost = keeps && this.#current ? await this.#keepLast() : given;
+      await this.#owned?.dispose();
+      const lease = this.#lease;
+      if (!lease) return;
+      if (forgets) await this.#checkpoints?.deleteAll();
+      const note = this.#noteOf(lease, { lost, forgets });
+      await lease.release(note);
+      this.#isForgotten = note === undefined;
+    } finally {
+      this.#events.onEnded();
+      this.#sayLeft();
+    }
+  }
+
+  #sayLeft(): void {
+    for (const resolve of this.#onLeft.splice(0)) resolve();
+  }
+
+  #noteOf(
+    lease: SessionLease,
+    { lost, forgets }: { lost: string | undefined; forgets: boolean },
+  ): SessionNote | undefined {
+    if (forgets) return lost === undefined ? undefined : { lost };
+    // Its user may not have had a result that tells an earlier loss.
+    return { ...lease.note, lost: lost ?? (this.#current ? this.#lost : lease.unopened.lost) };
+  }
+
+  /** Takes the last checkpoint. @returns why it could not be taken. */
+  async #keepLast(): Promise<string | undefined> {
+    if (this.#uses > 0) await within(restMs, this.#rested());
+    if (await this.#keep()) return undefined;
+    const lost = "The session could not be kept: its last checkpoint failed.";
+    this.#events.onLost(lost);
+    return lost;
+  }
+
+  #rested(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onRest.push(resolve);
+    });
+  }
+
+  async #keep(): Promise<boolean> {
+    const executor = this.#current;
+    if (!executor) return false;
+    try {
+      await this.#checkpoints?.take(executor);
+      return this.#lease?.over === undefined;
+    } catch (error) {
+      this.#events.onError(error);
+      return false;
+    }
   }
 
   /** Calls in progress fail in many ways when the session ends; replaces their errors with the reason. */
   #explain(error: unknown): unknown {
     return this.#end.signal.aborted && ExecutorStoppedError.isInstance(error) ? this.#end.signal.reason : error;
   }
-}
-
-/** The error with which calls reject after the end of a session. */
-export function endedBecause(why: string, cause?: unknown): ExecutorStoppedError {
-  return new ExecutorStoppedError(`The session was ended: ${why}`, {
-    remedy: "Run again to start a new one.",
-    ...(cause === undefined ? {} : { cause }),
-  });
 }

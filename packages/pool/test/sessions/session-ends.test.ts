@@ -23,9 +23,11 @@ describe("the end of a session", needs("bash"), () => {
 
   it("also works during its start, and leaves nothing behind", async () => {
     const made = later<CodeExecutor>();
-    const sessions = localSessions({ create: () => made.promise });
+    const create = vi.fn<() => Promise<CodeExecutor>>(() => made.promise);
+    const sessions = localSessions({ create });
     const run = sessions.run("a", sh("true"));
-    await eventually(() => expect(sessions.counts.starting).toBe(1));
+    await eventually(() => expect(create).toHaveBeenCalledOnce());
+    expect(sessions.counts.starting).toBe(1);
     const failed = failure(run);
     const ended = sessions.end("a");
     expect(await failed).toBeInstanceOf(ExecutorStoppedError);

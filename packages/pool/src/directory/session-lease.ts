@@ -1,0 +1,99 @@
+import type { AcquiredSession, SessionHold, SessionNote, SessionRequest } from "./session-directory.ts";
+
+/** What a lease needs of the `Leases` that it belongs to. */
+export interface LeaseOwner {
+  /** See `SessionDirectory.update`. */
+  update(hold: SessionHold, note: SessionNote): Promise<boolean>;
+  /** See `SessionDirectory.release`; never rejects. The lease is over then. */
+  release(lease: SessionLease, note: SessionNote | undefined): Promise<void>;
+}
+
+/** What happens to a lease from outside. */
+export interface LeaseListener {
+  /** Another process asks for the session. May be called several times. */
+  readonly onRequest: (request: SessionRequest) => void;
+  /** It has ended before it was released. */
+  readonly onOver: (reason: string) => void;
+}
+
+/** This process's hold on a key, from its start to its end. */
+export class SessionLease {
+  readonly hold: SessionHold;
+  /** Why state is missing that only the end of the earlier hold explains; its users have not been told. */
+  readonly abandoned: string | undefined;
+  /** When it ends unless it is renewed, as `performance.now()` counts. */
+  until: number;
+  readonly #owner: LeaseOwner;
+  #note: SessionNote;
+  #over: string | undefined;
+  #request: SessionRequest | undefined;
+  #listener: LeaseListener | undefined;
+  #released: Promise<void> | undefined;
+
+  constructor(hold: SessionHold, found: AcquiredSession, { until, owner }: { until: number; owner: LeaseOwner }) {
+    this.hold = hold;
+    this.abandoned = found.isAbandoned ? abandonedReason : undefined;
+    this.until = until;
+    this.#owner = owner;
+    this.#note = found.note;
+  }
+
+  /** What the directory keeps of the session. */
+  get note(): SessionNote {
+    return this.#note;
+  }
+
+  /** The note of a session that was not opened, so that the next one finds what this one did. */
+  get unopened(): SessionNote {
+    return { ...this.#note, lost: this.#note.lost ?? this.abandoned };
+  }
+
+  /** Why it is over; `undefined` while this process has the session for certain. */
+  get over(): string | undefined {
+    // A process that was stopped may come here before its timers do.
+    return this.#over ?? (performance.now() < this.until ? undefined : lateReason);
+  }
+
+  /** Tells the listener what happens, and what has happened. */
+  listen(listener: LeaseListener): void {
+    this.#listener = listener;
+    if (this.#request) listener.onRequest(this.#request);
+    if (this.#over !== undefined) listener.onOver(this.#over);
+  }
+
+  /** Another process asks for the session. */
+  ask(request: SessionRequest): void {
+    this.#request = request;
+    this.#listener?.onRequest(request);
+  }
+
+  /** Ends it. Idempotent. */
+  end(reason: string): void {
+    if (this.#over !== undefined || this.#released) return;
+    this.#over = reason;
+    this.#listener?.onOver(reason);
+  }
+
+  /** Changes what is kept of the session. @returns false if the lease is over. */
+  async update(changes: SessionNote): Promise<boolean> {
+    if (this.over !== undefined) return false;
+    const note = { ...this.#note, ...changes };
+    const isDone = await this.#owner.update(this.hold, note);
+    if (isDone) this.#note = note;
+    else this.end(takenReason);
+    return isDone;
+  }
+
+  /** Frees the key. @param note - what is kept; `undefined`: nothing. Never rejects. */
+  release(note: SessionNote | undefined): Promise<void> {
+    this.#released ??= this.#owner.release(this, note);
+    return this.#released;
+  }
+}
+
+/** Why a process that did not answer for too long has lost its sessions. */
+export const lateReason =
+  "This process could not renew its hold on the session in time, so another process may have it now.";
+/** Why a process has lost a session that another one has. */
+export const takenReason = "Another process has taken the session, because this one did not renew its hold in time.";
+const abandonedReason = "The process that held the session ended, or lost its connection, without handing it over.";

@@ -1,0 +1,65 @@
+import { type CodeExecutor, InvalidInputError, type RestoreOption, type RestoreReceipt } from "@fenced/core";
+import type { SessionLease } from "../directory/session-lease.ts";
+import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
+import { noCheckpoints } from "./session-checkpoints.ts";
+
+/** How many things that did not come back to name. */
+const mostNamed = 3;
+
+/** Opens the executor of a key, with what is kept of its session. */
+export class SessionOpening {
+  readonly #lease: SessionLease;
+  readonly #options: ExecutorSessionsOptions;
+  readonly #restore: RestoreOption | undefined;
+
+  /** @throws InvalidInputError if the session cannot come back here. */
+  constructor(lease: SessionLease, options: ExecutorSessionsOptions) {
+    this.#lease = lease;
+    this.#options = options;
+    const { checkpoint: id } = lease.note;
+    if (id === undefined) return;
+    const { checkpoints: store } = options;
+    if (!store) {
+      throw new InvalidInputError("The session has a checkpoint, and this process does not know its store", {
+        remedy: "Pass the same `checkpoints` in all processes, or begin anew with `end(key)`.",
+        option: "checkpoints",
+      });
+    }
+    this.#restore = { store, id };
+  }
+
+  create(signal: AbortSignal): CodeExecutor | Promise<CodeExecutor> {
+    return this.#options.create(this.#lease.hold.key, signal, this.#restore);
+  }
+
+  /** @throws InvalidInputError if the started executor is not what the options need. */
+  check(executor: CodeExecutor): void {
+    if (this.#options.checkpoints && !executor.checkpoint) throw noCheckpoints();
+    if (this.#restore && executor.restored?.id !== this.#restore.id) {
+      throw new InvalidInputError("`create` returned an executor without the session's checkpoint", {
+        remedy: "Pass its third argument on: `create: (key, signal, restore) => new XExecutor({ restore })`.",
+        option: "create",
+      });
+    }
+  }
+
+  /** What is missing that users of the key may expect, and have not been told: `undefined` if nothing is. */
+  lost(executor: CodeExecutor): string | undefined {
+    const { abandoned } = this.#lease;
+    const missing = this.#restore && describeMissing(executor.restored);
+    if (abandoned === undefined) return missing;
+    if (!this.#restore) return `${abandoned} Its state is gone.`;
+    const restored = `${abandoned} Its last checkpoint was restored; what happened after it is gone.`;
+    return missing === undefined ? restored : `${restored} ${missing}`;
+  }
+}
+
+function describeMissing(receipt: RestoreReceipt | undefined): string | undefined {
+  const missing = receipt?.incomplete ?? [];
+  if (missing.length === 0) return undefined;
+  const named = missing.slice(0, mostNamed).map(({ kind, name, reason }) => {
+    return kind === "more" ? reason : `the ${kind} ${JSON.stringify(name)} (${reason})`;
+  });
+  const more = missing.length > mostNamed ? `, and ${missing.length - mostNamed} more` : "";
+  return `Did not come back from its checkpoint: ${named.join(", ")}${more}.`;
+}
