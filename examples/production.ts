@@ -62,7 +62,8 @@ for await (const event of readEventStream(await send("a-secret", "GET", where)))
 }
 assert.equal(kept.join(""), "0\n1\n2\n3\n");
 assert.equal((await begin()).headers.get("location"), where);
-assert.equal((await send("b-secret", "GET", where)).status, 400); // not bob's
+assert.equal((await send("b-secret", "GET", where)).status, 404); // not bob's
+assert.equal((await send("a-secret", "POST", "/runs", "print(1)")).status, 400); // no JSON
 assert.equal((await send("a-secret", "DELETE", where)).status, 204);
 
 // Code that adds to a file while it is sent cannot write into the next response of the connection.

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 // #region server
 import type { CodeBlock } from "@fenced/core";
-import { eventStreamResponse, readEventStream } from "@fenced/core/web";
+import { eventStreamResponse, httpStatus, readEventStream, toJson } from "@fenced/core/web";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
@@ -14,6 +14,7 @@ import { Hono } from "hono";
 const app = new Hono();
 const executor = new LocalCommandLineCodeExecutor(); // for one user; @fenced/pool has one per user
 
+app.onError((error, context) => context.json(toJson(error), httpStatus(error))); // an unknown run is 404
 app.put("/runs/:id", async (context) => {
   const run = await executor.submit(await context.req.json<CodeBlock[]>(), { id: context.req.param("id") });
   return context.json({ id: run.id }, 202); // sent again, it is the same run
@@ -63,6 +64,9 @@ assert.deepEqual(
   executor.runs().map(({ id, state }) => [id, state]),
   [["order-42", "finished"]],
 );
+const unknown = await fetch(url.replace("order-42", "order-43/events"));
+assert.equal(unknown.status, 404);
+assert.match(await unknown.text(), /There is no run/);
 await executor.stop();
 server.close();
 if ("closeAllConnections" in server) server.closeAllConnections(); // those that clients keep for later

@@ -7,7 +7,7 @@ import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { ExecutorPool, ExecutorSessions } from "@fenced/pool";
 import { serve } from "@hono/node-server";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 
 const image = process.env["SANDBOX_IMAGE"];
@@ -47,6 +47,13 @@ const log = {
   },
 };
 
+/** What a request sends as JSON. */
+async function jsonOf<Kind>({ req }: Context): Promise<Kind> {
+  return req.json<Kind>().catch((cause: unknown) => {
+    throw new InvalidInputError("The request's body is not valid JSON", { remedy: "Send JSON.", cause });
+  });
+}
+
 app.onError((error, context) => {
   log.onError(error);
   return context.json(toJson(error), httpStatus(error));
@@ -65,7 +72,7 @@ app.use(async (context, next) => {
 
 // Runs blocks and streams their output. The run goes on if the page is closed, and is not repeated if the request is.
 app.post("/runs", small, async (context) => {
-  const blocks = await context.req.json<CodeBlock[]>();
+  const blocks = await jsonOf<CodeBlock[]>(context);
   const id = context.req.header("idempotency-key");
   const run = await sessions.executor(context.var.user).submit(blocks, { id });
   return eventStreamResponse(run, { headers: { location: `/runs/${encodeURIComponent(run.id)}` }, ...log });
@@ -104,7 +111,7 @@ app.post("/approvals/:id", small, async (context) => {
   const waits = ({ pending }: PendingApprovals) => pending.some((request) => request.id === id);
   const [asked] = [...chats].find(([each, user]) => user === context.var.user && waits(each)) ?? [];
   if (!asked) throw new InvalidInputError("No code is waiting for this approval", { remedy: "Start a chat first." });
-  asked.answer(id, await context.req.json());
+  asked.answer(id, await jsonOf(context));
   return context.body(null, 204);
 });
 

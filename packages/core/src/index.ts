@@ -19,6 +19,7 @@ export { inOwnWords } from "./errors/in-own-words.ts";
 export { InvalidInputError } from "./errors/invalid-input-error.ts";
 export { ModelClientError } from "./errors/model-client-error.ts";
 export { QuotaExceededError } from "./errors/quota-exceeded-error.ts";
+export { RunNotFoundError } from "./errors/run-not-found-error.ts";
 export { SessionInUseError } from "./errors/session-in-use-error.ts";
 export { WorkspacePathError } from "./errors/workspace-path-error.ts";
 

@@ -122,7 +122,7 @@ export interface CodeExecutor extends AsyncDisposable {
   /**
    * Returns a submitted run.
    *
-   * @throws InvalidInputError if there is none with this id, or it is no longer kept.
+   * @throws RunNotFoundError if there is none with this id, or it is no longer kept.
    */
   run(id: string): SubmittedRun;
 

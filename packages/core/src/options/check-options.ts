@@ -185,12 +185,14 @@ export function objectOption<Kind extends object>(
   methods: readonly (string & keyof Kind)[],
   what: string,
 ): z.ZodType<Kind> {
-  return z.custom<Kind>(
-    (value) =>
-      typeof value === "object" &&
-      value !== null &&
-      methods.every((method) => typeof Reflect.get(value, method) === "function"),
-    `must be ${what}`,
+  return z.custom<Kind>((value) => hasMethods(value, methods), `must be ${what}`);
+}
+
+function hasMethods(value: unknown, methods: readonly string[]): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    methods.every((method) => typeof Reflect.get(value, method) === "function")
   );
 }
 
@@ -200,10 +202,22 @@ export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
   "an AbortSignal",
 );
 
+/** What every version of the contract has, and what an executor that was written for an older one lacks. */
+const executorMethods = {
+  always: ["executeCodeBlocks", "streamCodeBlocks"],
+  later: ["submit", "run", "runs", "checkpoint"],
+} as const satisfies Record<string, readonly (keyof CodeExecutor)[]>;
+
 /** A code executor; passed through, not copied. */
-export const codeExecutorOption: z.ZodType<CodeExecutor> = objectOption<CodeExecutor>(
-  ["executeCodeBlocks", "streamCodeBlocks"],
-  "a code executor",
+export const codeExecutorOption: z.ZodType<CodeExecutor> = z.custom<CodeExecutor>(
+  (value) => hasMethods(value, executorMethods.always) && hasMethods(value, executorMethods.later),
+  {
+    error: ({ input }) => {
+      if (!hasMethods(input, executorMethods.always)) return "must be a code executor";
+      const missing = executorMethods.later.filter((name) => !hasMethods(input, [name]));
+      return `must be a code executor of this version, but lacks ${missing.map((name) => `${name}()`).join(", ")}. Update the package that it is from; if it is your own, extend \`BaseCodeExecutor\` of @fenced/executor-kit`;
+    },
+  },
 );
 
 /** A model client; passed through, not copied. */

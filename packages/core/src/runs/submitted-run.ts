@@ -40,6 +40,8 @@ export interface RunEvent {
 export interface SubmittedRun {
   /** Identifies the run within its executor. */
   readonly id: string;
+  /** Tells it from every other run, also from those that another executor runs under the same `id`. */
+  readonly uuid: string;
   /** `"failed"`: `result` rejects, because the run was cancelled, the executor was stopped, or its backend broke down. */
   readonly state: "running" | "finished" | "failed";
   /** The `seq` of the last event so far; 0 before the first one. */

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import * as z from "zod";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import { RunNotFoundError } from "../errors/run-not-found-error.ts";
 import type { CodeBlock } from "../execution/code-block.ts";
 import type { CodeResult } from "../execution/code-result.ts";
 import type { ExecuteOptions } from "../execution/execute-options.ts";
@@ -78,7 +79,8 @@ export class SubmittedRuns {
       return known;
     }
     const forgotten = this.#forgotten.get(id);
-    if (forgotten !== undefined) throw forgotten === content ? noLongerKept(id) : otherCode(id);
+    if (forgotten !== undefined)
+      throw forgotten === content ? new InvalidInputError(...noLongerKept(id)) : otherCode(id);
     const { stream, sizeOf = sizeOfEvent } = this.#settings;
     const cancelling = new AbortController();
     const events = stream(blocks, { ...checked, signal: cancelling.signal });
@@ -93,8 +95,8 @@ export class SubmittedRuns {
   run(id: string): SubmittedRun {
     const run = this.#runs.get(id);
     if (run) return run;
-    if (this.#forgotten.has(id)) throw noLongerKept(id);
-    throw new InvalidInputError(`There is no run ${JSON.stringify(id)}`, {
+    if (this.#forgotten.has(id)) throw new RunNotFoundError(...noLongerKept(id));
+    throw new RunNotFoundError(`There is no run ${JSON.stringify(id)}`, {
       remedy: "`runs()` lists those that were submitted to this executor.",
     });
   }
@@ -145,6 +147,7 @@ interface SubmissionParts {
 /** A submitted run. */
 class Submission implements SubmittedRun {
   readonly id: string;
+  readonly uuid: string = randomUUID();
   readonly content: string;
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
@@ -234,10 +237,9 @@ function otherCode(id: string): InvalidInputError {
   });
 }
 
-function noLongerKept(id: string): InvalidInputError {
-  return new InvalidInputError(`The run ${JSON.stringify(id)} has ended, and its result is no longer kept`, {
-    remedy: `Read results before ${mostEnded} later runs have ended, or submit the code under a new id.`,
-  });
+function noLongerKept(id: string): [message: string, options: { readonly remedy: string }] {
+  const remedy = `Read results before ${mostEnded} later runs have ended, or submit the code under a new id.`;
+  return [`The run ${JSON.stringify(id)} has ended, and its result is no longer kept`, { remedy }];
 }
 
 /** Identifies a run by what it would do. */

@@ -117,12 +117,12 @@ function isRun(stream: object): stream is SubmittedRun {
   return hasMethod(stream, "events") && hasMethod(stream, "cancel");
 }
 
-/** The last event of a run that the client has; one that there never was is from another run, which had the same address. */
+/** The last event of this run that the client has; it may have read another one, which had the same address. */
 function lastSeen(run: SubmittedRun, request: EventStreamRequest | undefined): number | undefined {
-  const id = request?.headers.get("last-event-id") ?? "";
-  if (!/^\d{1,15}$/.test(id)) return undefined;
+  const [, seq, uuid] = /^(\d{1,15})-(.+)$/.exec(request?.headers.get("last-event-id") ?? "") ?? [];
+  if (seq === undefined || uuid !== run.uuid) return undefined;
   const last = run.state === "running" ? run.lastSeq : endOf(run);
-  return Number(id) > last ? undefined : Number(id);
+  return Number(seq) > last ? undefined : Number(seq);
 }
 
 /** The id of the last event of a run that has ended: its result, or after its last event the error. */
@@ -132,8 +132,13 @@ function endOf({ state, lastSeq }: SubmittedRun): number {
 }
 
 /** The text of one event. A run's events have ids, with which a client that connects again says what it has. */
-function eventText(item: object, isOfRun: boolean): string {
-  return isOfRun && isRunEvent(item) ? `id: ${item.seq}\n${dataLine(toJson(item.event))}` : dataLine(toJson(item));
+function eventText(item: object, run: SubmittedRun | undefined): string {
+  if (!run || !isRunEvent(item)) return dataLine(toJson(item));
+  return `${idLine(run, item.seq)}${dataLine(toJson(item.event))}`;
+}
+
+function idLine({ uuid }: SubmittedRun, seq: number): string {
+  return `id: ${seq}-${uuid}\n`;
 }
 
 function isRunEvent(item: object): item is RunEvent {
@@ -171,7 +176,7 @@ class EventSource {
     try {
       const step = await this.#next();
       if (step.done === true) this.#complete(controller);
-      else controller.enqueue(encoder.encode(eventText(step.value, this.#options.run !== undefined)));
+      else controller.enqueue(encoder.encode(eventText(step.value, this.#options.run)));
     } catch (error) {
       this.#fail(controller, error);
     } finally {
@@ -226,7 +231,7 @@ class EventSource {
     if (this.#ended) return;
     if (!this.#left.signal.aborted) this.#options.onError?.(error);
     const { run } = this.#options;
-    const id = run?.state === "failed" ? `id: ${endOf(run)}\n` : "";
+    const id = run?.state === "failed" ? idLine(run, endOf(run)) : "";
     controller.enqueue(encoder.encode(`${id}${dataLine(errorToJson(error))}`));
     this.#end(controller);
   }

@@ -1,4 +1,5 @@
 import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts";
+import { CheckpointError } from "../errors/checkpoint-error.ts";
 import { ComponentError } from "../errors/component-error.ts";
 import { ExecutorStoppedError } from "../errors/executor-stopped-error.ts";
 import { FencedError } from "../errors/fenced-error.ts";
@@ -7,6 +8,7 @@ import { FunctionSetupError } from "../errors/function-setup-error.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
 import { ModelClientError } from "../errors/model-client-error.ts";
 import { QuotaExceededError } from "../errors/quota-exceeded-error.ts";
+import { RunNotFoundError } from "../errors/run-not-found-error.ts";
 import { SessionInUseError } from "../errors/session-in-use-error.ts";
 import { WorkspacePathError } from "../errors/workspace-path-error.ts";
 
@@ -24,6 +26,7 @@ export interface JsonError {
 
 const classes: Readonly<Record<string, new (problem: string, options: { readonly remedy: string }) => FencedError>> = {
   backend_unavailable: BackendUnavailableError,
+  checkpoint: CheckpointError,
   component_invalid: ComponentError,
   executor_stopped: ExecutorStoppedError,
   file_not_found: FileNotFoundError,
@@ -32,6 +35,7 @@ const classes: Readonly<Record<string, new (problem: string, options: { readonly
   model_failed: ModelClientError,
   path_outside_workspace: WorkspacePathError,
   quota_exceeded: QuotaExceededError,
+  run_not_found: RunNotFoundError,
   session_in_use: SessionInUseError,
 };
 

@@ -11,6 +11,7 @@ import {
   InvalidInputError,
   ModelClientError,
   QuotaExceededError,
+  RunNotFoundError,
   SessionInUseError,
   WorkspacePathError,
 } from "../../src/index.ts";
@@ -25,6 +26,7 @@ const classes = [
   [InvalidInputError, "invalid_input"],
   [ModelClientError, "model_failed"],
   [QuotaExceededError, "quota_exceeded"],
+  [RunNotFoundError, "run_not_found"],
   [SessionInUseError, "session_in_use"],
   [WorkspacePathError, "path_outside_workspace"],
 ] as const;

@@ -3,6 +3,7 @@ import {
   BackendUnavailableError,
   type ExecutionEvent,
   InvalidInputError,
+  RunNotFoundError,
   type RunEvent,
   type SubmittedRun,
 } from "../../src/index.ts";
@@ -128,6 +129,8 @@ describe("submitted runs", () => {
     await new Promise(setImmediate);
     expect(runs.runs()).toHaveLength(100);
     expect(() => runs.run("run-0")).toThrow(/"run-0" has ended, and its result is no longer kept/);
+    expect(() => runs.run("run-0")).toThrow(RunNotFoundError);
+    expect(() => runs.run("another")).toThrow(RunNotFoundError);
     expect(() => runs.submit(someBlocks, { id: "run-0" })).toThrow(InvalidInputError);
     expect(await runs.submit(someBlocks, { id: "run-1" }).result()).toBe(emptyResult);
     expect(executed).toBe(101);

@@ -62,17 +62,31 @@ describe("the event stream of a submitted run", () => {
     for (const _ of "123") step();
     await run.result();
     const text = await (await fetch(url)).text();
-    const ids = [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
+    const ids = [...text.matchAll(/^id: (\d+)-.+$/gm)].map(([, id]) => Number(id));
     expect(ids).toEqual(ids.map((_, index) => index + 1));
+    const idOf = (seq: number): string => `${seq}-${run.uuid}`;
     expect(text.endsWith('event: end\ndata: {"type":"end"}\n\n')).toBe(true);
     const last = ids.at(-1) ?? 0;
-    expect((await fetch(url, { headers: { "last-event-id": String(last) } })).status).toBe(204);
-    const rest = await (await fetch(url, { headers: { "last-event-id": String(last - 1) } })).text();
-    expect(rest).toContain(`id: ${last}\n`);
-    expect(rest).not.toContain(`id: ${last - 1}\n`);
-    for (const id of ["what?", String(last + 1), "999999999999"]) {
+    expect((await fetch(url, { headers: { "last-event-id": idOf(last) } })).status).toBe(204);
+    const rest = await (await fetch(url, { headers: { "last-event-id": idOf(last - 1) } })).text();
+    expect(rest).toContain(`id: ${idOf(last)}\n`);
+    expect(rest).not.toContain(`id: ${idOf(last - 1)}\n`);
+    for (const id of ["what?", "1", idOf(last + 1), idOf(999_999_999_999)]) {
       expect(await (await fetch(url, { headers: { "last-event-id": id } })).text()).toBe(text);
     }
+  });
+
+  it("is sent whole to a client that names an event of an earlier run at the same address", async () => {
+    const [earlier, later] = [stepwise(3), stepwise(3)];
+    let { run } = earlier;
+    const url = await serve((request) => eventStreamResponse(run, { request }));
+    for (const { step } of [earlier, later]) for (const _ of "123") step();
+    await Promise.all([earlier.run.result(), later.run.result()]);
+    const textOf = async (headers: Record<string, string>): Promise<string> => (await fetch(url, { headers })).text();
+    const id = /^id: (2.*)$/m.exec(await textOf({}))?.[1] ?? "";
+    expect(await textOf({ "last-event-id": id })).not.toContain("1;");
+    run = later.run;
+    expect(await textOf({ "last-event-id": id })).toContain("1;");
   });
 
   it("does not end the run when its client leaves", async () => {
@@ -139,7 +153,7 @@ describe("the event stream of a submitted run", () => {
       for await (const _ of readEventStream(await fetch(proxy.url), { reconnect, signal: leaving.signal })) proxy.cut();
     };
     await expect(read()).rejects.toThrow("enough");
-    expect(asked).toEqual(["1"]);
+    expect(asked).toEqual([`1-${run.uuid}`]);
     await run.cancel();
   });
 
@@ -153,7 +167,9 @@ describe("the event stream of a submitted run", () => {
     await run.cancel();
     expect(await failure).toContain("The run was aborted.");
     // An EventSource that comes back after the error is told to stop, and gets the error before.
-    expect(await (await fetch(url, { headers: { "last-event-id": "0" } })).text()).toMatch(/^id: 1\ndata: .*aborted/);
-    expect((await fetch(url, { headers: { "last-event-id": "1" } })).status).toBe(204);
+    const answer = (seq: number): Promise<Response> =>
+      fetch(url, { headers: { "last-event-id": `${seq}-${run.uuid}` } });
+    expect(await (await answer(0)).text()).toMatch(/^id: 1-.*\ndata: .*aborted/);
+    expect((await answer(1)).status).toBe(204);
   });
 });

@@ -60,7 +60,7 @@ export const runs: ConformanceGroup = {
         assert.deepEqual(await executor.files.list(), []);
         const otherCode = executor.submit([language.program(language.nothing())], { id });
         await kit.rejects(InvalidInputError, "submit() of other code under a used id", otherCode);
-        assert.throws(() => executor.run("another"), { name: "InvalidInputError" });
+        assert.throws(() => executor.run("another"), { name: "RunNotFoundError" });
       },
     },
     {
