@@ -79,8 +79,8 @@ export class SubmittedRuns {
       return known;
     }
     const forgotten = this.#forgotten.get(id);
-    if (forgotten !== undefined)
-      throw forgotten === content ? new InvalidInputError(...noLongerKept(id)) : otherCode(id);
+    if (forgotten === content) throw new InvalidInputError(...noLongerKept(id));
+    if (forgotten !== undefined) throw otherCode(id);
     const { stream, sizeOf = sizeOfEvent } = this.#settings;
     const cancelling = new AbortController();
     const events = stream(blocks, { ...checked, signal: cancelling.signal });
