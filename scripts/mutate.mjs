@@ -24,6 +24,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { copyWorkingTree } from "./packages.mjs";
 import { ensureInstalled, root, stopTogether, userArguments } from "./workspace.mjs";
 
@@ -165,7 +166,7 @@ function copyWorkspace(copy) {
  */
 async function unusable(copy, project, tests) {
   const { passed, failed } = await runTests(copy, project, tests);
-  if (failed.length > 0) return `cannot be tried: without a mutation, ${failed[0]} fails`;
+  if (failed.length > 0) return `cannot be tried: without a mutation, this fails: ${failed[0]}`;
   if (passed === 0) return "cannot be tried: a backend is missing, or no test file matches";
   return undefined;
 }
@@ -219,11 +220,25 @@ async function runTests(copy, project, tests) {
     JSON.parse(readFileSync(report, "utf8"))
   );
   const all = testResults.flatMap(({ assertionResults }) => assertionResults);
-  const failed = all.filter((test) => test.status === "failed").map(({ fullName }) => fullName);
+  const failed = all
+    .filter((test) => test.status === "failed")
+    // The first one that failed says most: the others may have been ended because of it.
+    .toSorted((one, other) => endOf(one) - endOf(other))
+    .map(({ fullName, failureMessages = [] }) => `${fullName}\n    ${firstLineOf(failureMessages[0] ?? "")}`);
   const passed = all.filter((test) => test.status === "passed").length;
   // A file that cannot be loaded has failed, and has no tests.
   const loaded = testResults.every((file) => file.status !== "failed" || file.assertionResults.length > 0);
   return { passed, failed, isComplete: loaded && (failed.length > 0 || status === 0) };
+}
+
+/** @param {import("./outcomes.mjs").Test} test */
+function endOf({ startTime = 0, duration = 0 }) {
+  return startTime + duration;
+}
+
+/** @param {string} message */
+function firstLineOf(message) {
+  return stripVTControlCharacters(message).split("\n", 1).join("").slice(0, 200);
 }
 
 /**

@@ -8,7 +8,7 @@ import { join, relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { root } from "./workspace.mjs";
 
-/** @typedef {{ status: string, fullName: string, failureMessages?: string[] }} Test */
+/** @typedef {{ status: string, fullName: string, failureMessages?: string[], startTime?: number, duration?: number }} Test */
 /** @typedef {{ name: string, status: string, message: string, assertionResults: Test[] }} TestFile */
 
 /**

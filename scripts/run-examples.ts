@@ -1,12 +1,12 @@
 /**
- * Runs the examples one after another: all of them, or those whose file names contain one of the arguments. They run as a reader
+ * Runs the examples, two at a time: all of them, or those whose file names contain one of the arguments. They run as a reader
  * runs them, on the sources of the packages; with `--built`, as CI does, on what was built from these.
  *
  * An example succeeds if it ends on its own with exit code 0. If it needs more than Node, it has a line like
  * `// needs: python3, pip:tabulate, OPENAI_API_KEY` (backends, packages of pip's index, environment variables in upper
  * case). It is skipped if something is missing, and fails if `FENCED_REQUIRE` names the missing backend.
  */
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compileExamples } from "../test-support/compile-examples.ts";
@@ -24,26 +24,34 @@ const { NODE_PATH: _, ...env } = process.env;
 const files = sourceFiles(folder).filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
 const compiled = built ? await compileExamples(folder, files) : new Map<string, string>();
 
-for (const file of files) {
-  const { missing, required } = needsOf(readFileSync(join(folder, file), "utf8"));
-  if (missing.length === 0) runExample(file);
-  else if (required) fail(file, `it needs ${missing.join(", ")}`);
-  else console.log(`skipped ${file}: needs ${missing.join(", ")}`);
+const left = files.values();
+// They mostly wait: for containers, for kernels, and for each other's ends.
+await Promise.all([runAll(left), runAll(left)]);
+
+/** @param shared - several runs take from it. */
+async function runAll(shared: Iterable<string>): Promise<void> {
+  for (const file of shared) {
+    const { missing, required } = needsOf(readFileSync(join(folder, file), "utf8"));
+    if (missing.length === 0) await runExample(file);
+    else if (required) fail(file, `it needs ${missing.join(", ")}`);
+    else console.log(`skipped ${file}: needs ${missing.join(", ")}`);
+  }
 }
 
-function runExample(file: string): void {
+function runExample(file: string): Promise<void> {
   const startedAt = Date.now();
   const program = compiled.get(file);
   const source = ["--import", "tsx", "--conditions=@fenced/source", join(folder, file)];
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, program === undefined ? source : [program], {
-    encoding: "utf8",
-    timeout: 120_000,
-    cwd: folder,
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
+  const words = program === undefined ? source : [program];
+  const options = { timeout: 120_000, cwd: folder, env, maxBuffer: 64 * 1_048_576 };
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, words, options, (error, stdout, stderr) => {
+      if (error === null) console.log(`ok      ${file} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`);
+      else fail(file, `exit code ${String(error.code ?? error.signal)}\n${stdout}${stderr}`);
+      resolve();
+    });
+    child.stdin?.end();
   });
-  if (status === 0) console.log(`ok      ${file} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`);
-  else fail(file, `exit code ${String(status ?? signal)}\n${stdout}${stderr}`);
 }
 
 function fail(file: string, reason: string): void {

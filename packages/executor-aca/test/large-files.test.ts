@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InvalidInputError } from "@fenced/core";
 import { MemoryWatch } from "@fenced/executor-testkit";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ACADynamicSessionsCodeExecutor, staticToken } from "../src/index.ts";
 import { startEmulatorProcess } from "./emulator-process.ts";
@@ -23,7 +23,8 @@ afterAll(async () => {
 });
 
 describe("a large file", needs("python3"), () => {
-  it("of 100 MB is uploaded and downloaded with bounded memory", { timeout: 300_000 }, async () => {
+  // The conformance suite has a smaller one.
+  it("of 100 MB is uploaded and downloaded with bounded memory", { timeout: 300_000, ...nightly }, async () => {
     await using emulator = await startEmulatorProcess();
     await using executor = new ACADynamicSessionsCodeExecutor({
       poolManagementEndpoint: emulator.endpoint,

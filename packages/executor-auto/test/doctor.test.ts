@@ -1,7 +1,7 @@
 import { chown, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { machine, pathWith } from "@fenced/test-support/machines";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Diagnosis } from "../src/cli/diagnose.ts";
@@ -55,17 +55,21 @@ describe("fenced doctor", () => {
 
   // Without a cache, WebAssembly loads Python anew, which takes long on a busy machine.
   const loadsPython = { ...needs("root"), timeout: 300_000 };
-  it("works for a user without a name and a home directory, and so does WebAssembly", loadsPython, async () => {
-    const uid = 54_321;
-    const TMPDIR = await mkdtemp(join(tmpdir(), "fenced-test-"));
-    onTestFinished(() => rm(TMPDIR, { recursive: true }));
-    await chown(TMPDIR, uid, uid);
-    const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], { TMPDIR }, "", uid).outcome;
-    expect(exitCode).toBe(0);
-    const { fences } = JSON.parse(stdout) as Diagnosis;
-    expect(fences.map(({ problem = "" }) => problem).join("\n")).not.toMatch(/homedir|userInfo/);
-    expect(fences.find(({ name }) => name === "wasm")).toEqual({ name: "wasm", isolation: "wasm", works: true });
-  });
+  it(
+    "works for a user without a name and a home directory, and so does WebAssembly",
+    { ...loadsPython, ...nightly },
+    async () => {
+      const uid = 54_321;
+      const TMPDIR = await mkdtemp(join(tmpdir(), "fenced-test-"));
+      onTestFinished(() => rm(TMPDIR, { recursive: true }));
+      await chown(TMPDIR, uid, uid);
+      const { exitCode, stdout } = await runNode(cli, ["doctor", "--json"], { TMPDIR }, "", uid).outcome;
+      expect(exitCode).toBe(0);
+      const { fences } = JSON.parse(stdout) as Diagnosis;
+      expect(fences.map(({ problem = "" }) => problem).join("\n")).not.toMatch(/homedir|userInfo/);
+      expect(fences.find(({ name }) => name === "wasm")).toEqual({ name: "wasm", isolation: "wasm", works: true });
+    },
+  );
 
   it("does not name the option of the library that it sets itself", needs("docker"), async () => {
     const { stdout } = await runNode(cli, ["doctor", "--image", "fenced-test:missing"], {}).outcome;

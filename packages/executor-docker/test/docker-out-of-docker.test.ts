@@ -1,7 +1,7 @@
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DockerExecutorOptions } from "../src/index.ts";
 import { docker } from "./support/docker-cli.ts";
@@ -62,7 +62,7 @@ describe("a program that itself runs in a container", { ...needs("docker"), time
     expect(await containers()).toBe("");
   });
 
-  it("gets an error if bindDir is another directory", async () => {
+  it("gets an error if bindDir is another directory", nightly, async () => {
     const options = { workDir: "/coding", bindDir: directory };
     await expect(inside(options, [[{ language: "sh", code: "echo" }]], "--rm")).rejects.toThrow(
       /`bindDir` .* is not \/coding on the daemon's host/,

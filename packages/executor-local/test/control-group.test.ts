@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ControlGroup } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it } from "vitest";
 import { temporaryDirectory } from "./support/temporary-directory.ts";
 
@@ -88,9 +89,9 @@ describe.each(inSystem)(
 
     it.skipIf(!made)("is ended when its host program is killed", async () => {
       const file = join(import.meta.dirname, "fixtures/runs-a-block.ts");
-      const words = ["--conditions=@fenced/source", "--import", "tsx", file];
+      const [program, ...words] = await bundledCommand(file, relay("relay-death"), JSON.stringify(options));
       const temporary = await temporaryDirectory();
-      const host = spawn(process.execPath, [...words, relay("relay-death"), JSON.stringify(options)], {
+      const host = spawn(program, words, {
         env: { ...process.env, FENCED_TEST_TMPDIR: temporary },
         stdio: ["ignore", "pipe", "inherit"],
       });

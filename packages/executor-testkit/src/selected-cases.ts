@@ -312,8 +312,8 @@ const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>> = {
     "read() rejects a sparse file of 100 GB, which readStream() can read",
   ],
   "hostile trees and processes": [
-    "a tree of 2,500 levels can be listed and removed, or is refused, and makes nothing hang",
-    "a directory of 3,000 files is listed completely",
+    "a tree of 2,100 levels can be listed and removed, or is refused, and makes nothing hang",
+    "a directory of 1,200 files is listed completely",
   ],
   "python functions": [
     "are not replaced by a module that earlier code left in the workspace",

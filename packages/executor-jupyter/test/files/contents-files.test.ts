@@ -6,6 +6,7 @@ import { BackendUnavailableError, FileNotFoundError, InvalidInputError, Workspac
 import { jupyterPythons, needs } from "@fenced/test-support";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { JupyterCodeExecutor } from "../../src/index.ts";
+import { anyVersion } from "../support/local-server.ts";
 import { PlainServer } from "../support/plain-server.ts";
 
 const patience = { timeout: 120_000 };
@@ -15,7 +16,7 @@ const r = (code: string) => ({ language: "R", code });
 const workspaces = async (server: PlainServer) =>
   (await readdir(server.directory)).filter((name) => name.startsWith("fenced-"));
 
-describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not Python (%s)", (version) => {
+describe.each(anyVersion)("files of a kernel that is not Python (%s)", (version) => {
   describe("through the contents API", needs(version, "irkernel"), () => {
     let server: PlainServer;
     let executor: JupyterCodeExecutor;
@@ -119,7 +120,7 @@ describe.each(["jupyter", "jupyter2"] as const)("files of a kernel that is not P
   });
 });
 
-describe.each(["jupyter", "jupyter2"] as const)("a server that deletes only empty directories (%s)", (version) => {
+describe.each(anyVersion)("a server that deletes only empty directories (%s)", (version) => {
   it("keeps the targets of links", { ...patience, ...needs(version, "irkernel") }, async () => {
     await using server = await PlainServer.start(jupyterPythons[version], "careful");
     const elsewhere = path.join(server.directory, "elsewhere");
@@ -138,7 +139,7 @@ describe.each(["jupyter", "jupyter2"] as const)("a server that deletes only empt
   });
 });
 
-describe.each(["jupyter", "jupyter2"] as const)("a server without a contents API (%s)", (version) => {
+describe.each(anyVersion)("a server without a contents API (%s)", (version) => {
   describe("like a kernel gateway", needs(version, "irkernel"), () => {
     let server: PlainServer;
     beforeAll(async () => {

@@ -16,7 +16,7 @@ import { python } from "../support/python.ts";
 import { TlsProxy } from "../support/tls-proxy.ts";
 
 /** Kernels start one after another, and each takes two thirds of a second of CPU time. */
-const many = process.env["FENCED_SUITE"] === "full" ? 50 : 20;
+const many = process.env["FENCED_SUITE"] === "full" ? 50 : 8;
 const patience = { timeout: 120_000 };
 
 describe.each(anyVersion)("a remote server (%s)", (version) => {

@@ -31,14 +31,27 @@ export const anyVersion: readonly ServerVersion[] =
     : [backend("jupyter2").available ? "jupyter2" : "jupyter"];
 
 /**
- * Starts a server before the tests around it, and stops it after them.
+ * The servers of this process, which all of its test files use: to start one takes as much processor time as three kernels. They end
+ * with the process, like those of a program that never stops its executors.
+ */
+const servers = new Map<ServerVersion, LocalJupyterServer>();
+
+function serverOf(version: ServerVersion): LocalJupyterServer {
+  const known = servers.get(version);
+  if (known) return known;
+  const server = new LocalJupyterServer({ python: jupyterPythons[version] });
+  servers.set(version, server);
+  return server;
+}
+
+/**
+ * A server for the tests of a `describe`, which leave no kernels there.
  *
  * @param version - default: the first of `anyVersion`.
  */
 export function sharedServer(version: ServerVersion = anyVersion[0] ?? "jupyter"): SharedServer {
-  const server = new LocalJupyterServer({ python: jupyterPythons[version] });
+  const server = serverOf(version);
   beforeAll(() => server.start(), 60_000);
-  afterAll(() => server.stop(), 60_000);
   let shared: JupyterCodeExecutor | undefined;
   afterAll(() => shared?.stop(), 60_000);
   return {

@@ -34,11 +34,13 @@ export const component: ConformanceGroup = {
     {
       name: "keeps its settings when loaded",
       async run(kit) {
-        const loaded = await reload(kit, { timeoutMs: 6000, env: { FENCED_A: "kept" }, maxOutputBytes: 4096 });
+        const loaded = await reload(kit, { timeoutMs: 1500, env: { FENCED_A: "kept" }, maxOutputBytes: 4096 });
         const { language } = kit;
-        const variable = await kit.succeedWith(loaded, language.printVariable("FENCED_A"));
-        assert.equal(variable.output, "FENCED_A=kept\n");
-        assert.equal((await kit.succeedWith(loaded, language.fill("x", 5000))).truncated, true);
+        // On a busy machine, they may take longer than the time limit that the last block shows.
+        const succeed = (statement: string) =>
+          kit.succeed(loaded, language.program(statement), { timeoutMs: kit.patienceMs });
+        assert.equal((await succeed(language.printVariable("FENCED_A"))).output, "FENCED_A=kept\n");
+        assert.equal((await succeed(language.fill("x", 5000))).truncated, true);
         assert.equal((await kit.run(loaded, language.program(language.beat("main")))).timedOut, true);
       },
     },

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { networkInterfaces } from "node:os";
 import { describeCodeResult, InvalidInputError, type NetworkDecision } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { CommonExecutorOptions } from "../common-executor-options.ts";
@@ -21,10 +22,21 @@ assert b" 200 " in relay.recv(1000)
 const refused = "evil.example is not in this executor's network policy";
 
 /** A host that echoes what it was asked for. */
-function echo(): Promise<PlayedHost> {
+function echo(address?: string): Promise<PlayedHost> {
   return PlayedHost.http(
     (request, response) => void response.end(`${request.headers.host ?? ""} ${request.url ?? ""}`),
+    address,
   );
+}
+
+/** Listens on all addresses of this host: a place with a network of its own reaches it at one of them, even where nothing else can. */
+const nearby = () => echo("0.0.0.0");
+
+/** This host's addresses, as a list in Python. */
+function ownAddresses(): string {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const own = all.filter(({ family, internal }) => family === "IPv4" && !internal);
+  return JSON.stringify(["127.0.0.1", ...own.map(({ address }) => address)]);
 }
 
 /** Asserts that code reaches the listed host, and nothing else. */
@@ -76,7 +88,7 @@ const reach: readonly ConformanceCase[] = [
     name: "leaves no way around the proxy",
     needs: inPython,
     async run(kit) {
-      await using host = await echo();
+      await using host = await nearby();
       const executor = await kit.shared(listed);
       // A denied connection may also get no answer, and then takes up its whole time limit.
       const code = `import os, socket
@@ -90,7 +102,8 @@ def attempt(family, kind, address):
             return made.recv(1)
         except OSError:
             return "nothing"
-for address in ("127.0.0.1", ${host.port}), ("192.0.2.1", 80), ("169.254.169.254", 80):
+print(set(attempt(socket.AF_INET, socket.SOCK_STREAM, (own, ${host.port})) for own in ${ownAddresses()}) == {"nothing"} and "nothing")
+for address in ("192.0.2.1", 80), ("169.254.169.254", 80):
     print(attempt(socket.AF_INET, socket.SOCK_STREAM, address))
 print(attempt(socket.AF_INET6, socket.SOCK_STREAM, ("2001:db8::1", 80)))
 print(attempt(socket.AF_INET, socket.SOCK_DGRAM, ("192.0.2.1", 53)))
@@ -140,12 +153,12 @@ with concurrent.futures.ThreadPoolExecutor(100) as pool:
     name: '"none" allows no connections and sets no proxy variables',
     needs: inPython,
     async run(kit) {
-      await using host = await echo();
+      await using host = await nearby();
       const executor = await kit.create({ network: "none" });
       const code = `import os, socket
 print([name for name in os.environ if "PROXY" in name.upper()])
 socket.setdefaulttimeout(5)
-print(socket.socket().connect_ex(("127.0.0.1", ${host.port})) != 0)
+print(all(socket.socket().connect_ex((own, ${host.port})) != 0 for own in ${ownAddresses()}))
 print(socket.socket().connect_ex(("192.0.2.1", 80)) != 0)
 `;
       assert.equal((await kit.succeed(executor, python(code))).output, "[]\nTrue\nTrue\n");

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** A server on this host's loopback interface that plays a host of the network. */
+/** A server on this host's loopback interface, or on all of its addresses, that plays a host of the network. */
 export class PlayedHost implements AsyncDisposable {
   readonly port: number;
   readonly #server: Server;
@@ -22,8 +22,8 @@ export class PlayedHost implements AsyncDisposable {
   }
 
   /** A host that speaks plain HTTP. */
-  static http(answer: RequestListener): Promise<PlayedHost> {
-    return PlayedHost.#listen(createHttpServer(answer));
+  static http(answer: RequestListener, address?: string): Promise<PlayedHost> {
+    return PlayedHost.#listen(createHttpServer(answer), address);
   }
 
   /** A host that accepts connections, and knows how many are open. */
@@ -58,14 +58,14 @@ export class PlayedHost implements AsyncDisposable {
     await closed;
   }
 
-  static async #listen(server: Server): Promise<PlayedHost> {
+  static async #listen(server: Server, address = "127.0.0.1"): Promise<PlayedHost> {
     const sockets = new Set<Socket>();
     server.on("connection", (socket: Socket) => {
       sockets.add(socket);
       socket.on("error", () => {});
       socket.once("close", () => sockets.delete(socket));
     });
-    server.listen(0, "127.0.0.1");
+    server.listen(0, address);
     await once(server, "listening");
     return new PlayedHost(server, sockets);
   }
