@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FunctionWithRequirements } from "@fenced/core";
 import { beginBlock } from "@fenced/executor-testkit";
@@ -149,5 +151,27 @@ describe.each(anyVersion)("a lost server (%s)", (version) => {
     await expect(result).rejects.toSatisfy(BackendUnavailableError.isInstance);
     const next = await executor.executeCodeBlocks([python("print(1)")]);
     expect(next).toMatchObject({ output: "1\n", stateLost: true });
+  });
+
+  it("keeps the files of all its executors", { ...patience, ...needs(version) }, async () => {
+    await using server = new LocalJupyterServer({ python: jupyterPythons[version] });
+    await using one = new JupyterCodeExecutor({ server });
+    await using other = new JupyterCodeExecutor({ server });
+    const { output } = await one.executeCodeBlocks([python("import os; print(os.getppid(), flush=True)")]);
+    await other.start();
+    for (const { files } of [one, other]) await files.write("before.txt", "1");
+    process.kill(Number(output), "SIGKILL");
+    for (const { files } of [one, other]) await files.write("after.txt", "2");
+    const list = python("import os; print(*sorted(os.listdir('.')))");
+    for (const executor of [one, other]) {
+      expect(await executor.executeCodeBlocks([list])).toMatchObject({
+        output: "after.txt before.txt\n",
+        stateLost: true,
+      });
+    }
+    const scratch = dirname(dirname(one.workspacePath ?? ""));
+    expect(existsSync(scratch)).toBe(true);
+    await Promise.all([one.stop(), other.stop()]);
+    expect(existsSync(scratch)).toBe(false);
   });
 });

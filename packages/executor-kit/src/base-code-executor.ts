@@ -295,7 +295,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         takeLoss,
       });
     } finally {
-      endTurn?.();
+      // A set-up goes on without its caller, in the interpreter of the next call.
+      if (endTurn) void epoch.functionsSettled.then(endTurn);
       run.settle();
     }
   }

@@ -1,6 +1,15 @@
 import { ExecutorStoppedError } from "@fenced/core";
-import { joinSignals, untilAborted } from "@fenced/core/abort";
+import { followSignals, untilAborted } from "@fenced/core/abort";
 import { type Backend, type Place, PlaceGone } from "./place.ts";
+
+/** A place that is being opened, for everybody who waits for it. */
+interface PlaceOpening<P> {
+  /** Settles when it is open, or everything that was done for it is undone. */
+  readonly opened: Promise<P>;
+  /** Ends it; aborted when nobody waits any more. */
+  readonly abandoning: AbortController;
+  waiting: number;
+}
 
 /**
  * A backend's current place: opens it, keeps it, and replaces it when it is needed again after it was lost. The only
@@ -12,7 +21,7 @@ export class CurrentPlace<P extends Place = Place> {
   readonly #closing = new AbortController();
   #last: P | undefined;
   #isUsable = false;
-  #opening: Promise<P> | undefined;
+  #opening: PlaceOpening<P> | undefined;
   #isStopping = false;
   #isResetting = false;
 
@@ -33,7 +42,7 @@ export class CurrentPlace<P extends Place = Place> {
   }
 
   /**
-   * Returns the place, or opens another one if it was lost.
+   * Returns the place, or opens another one if it was lost. It goes on opening as long as somebody waits for it.
    *
    * @throws BackendUnavailableError if that does not open; `signal.reason` if it is aborted first.
    */
@@ -45,7 +54,7 @@ export class CurrentPlace<P extends Place = Place> {
 
   /** Discards variables and ends all processes, in the same place if that is possible. */
   async reset(signal: AbortSignal): Promise<void> {
-    await this.#opening?.catch(() => {});
+    await this.#opening?.opened.catch(() => {});
     const place = this.usable;
     if (place?.reset) {
       this.#isResetting = true;
@@ -80,7 +89,7 @@ export class CurrentPlace<P extends Place = Place> {
   async close(): Promise<void> {
     this.#isStopping = true;
     this.#closing.abort(new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." }));
-    await this.#opening?.catch(() => {});
+    await this.#opening?.opened.catch(() => {});
     const last = this.#last;
     this.#last = undefined;
     try {
@@ -90,11 +99,33 @@ export class CurrentPlace<P extends Place = Place> {
     }
   }
 
-  #replace(signal: AbortSignal, isRestart: boolean): Promise<P> {
-    this.#opening ??= this.#open(joinSignals(signal, this.#closing.signal), isRestart).finally(() => {
+  async #replace(signal: AbortSignal, isRestart: boolean): Promise<P> {
+    signal.throwIfAborted();
+    // What everybody has left is being undone.
+    while (this.#opening?.abandoning.signal.aborted === true) {
+      await untilAborted(
+        this.#opening.opened.catch(() => {}),
+        signal,
+      );
+    }
+    const opening = (this.#opening ??= this.#begin(isRestart));
+    opening.waiting += 1;
+    try {
+      return await untilAborted(opening.opened, signal);
+    } finally {
+      opening.waiting -= 1;
+      if (signal.aborted && opening.waiting === 0) opening.abandoning.abort(signal.reason);
+    }
+  }
+
+  #begin(isRestart: boolean): PlaceOpening<P> {
+    const abandoning = new AbortController();
+    const unfollow = followSignals(abandoning, [this.#closing.signal]);
+    const opened = this.#open(abandoning.signal, isRestart).finally(() => {
+      unfollow();
       this.#opening = undefined;
     });
-    return this.#opening;
+    return { opened, abandoning, waiting: 0 };
   }
 
   async #open(signal: AbortSignal, isRestart: boolean): Promise<P> {

@@ -239,6 +239,11 @@ export class Epoch<P extends Place> {
     return made;
   }
 
+  /** Resolves when the set-ups that have begun are over, even if their callers have left. */
+  get functionsSettled(): Promise<void> {
+    return this.#settingUp;
+  }
+
   /** Aborts everything in progress and waits for its end. */
   async end(): Promise<void> {
     this.#ending.abort(

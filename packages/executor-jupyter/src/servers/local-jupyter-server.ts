@@ -52,13 +52,17 @@ export const localServerOptions: OptionSchemas<LocalJupyterServerOptions> = {
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
 };
 
-/** A running server. */
-interface RunningServer {
-  readonly address: ServerAddress;
+/** What one server leaves to the next one if it dies. */
+interface Ground {
   readonly scratch: string;
-  readonly launcher: LauncherProcess;
   readonly leash: Leash;
   readonly mark: { readonly name: string; readonly value: string };
+}
+
+/** A running server. */
+interface RunningServer extends Ground {
+  readonly address: ServerAddress;
+  readonly launcher: LauncherProcess;
 }
 
 /**
@@ -89,10 +93,9 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     return { type: "local", ...this.#options };
   }
 
-  protected async open(): Promise<RunningServer> {
-    const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-jupyter-")));
-    const mark = { name: "FENCED_SESSION", value: randomUUID() };
-    const leash = new Leash({ mark, remove: [scratch] });
+  protected async open(left: RunningServer | undefined): Promise<RunningServer> {
+    const ground = left ?? (await newGround());
+    const { scratch, leash, mark } = ground;
     try {
       const token = randomBytes(32).toString("hex");
       const env = await this.#environment(scratch);
@@ -109,8 +112,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
       return { address, scratch, launcher, leash, mark };
     } catch (error) {
       await killProcesses({ mark });
-      await removeHostDirectory(scratch);
-      await leash.release();
+      if (!left) await this.discard(ground);
       if (BackendUnavailableError.isInstance(error)) throw error;
       throw new BackendUnavailableError(`The Jupyter server could not be started: ${String(error)}`, {
         remedy: "Make sure that the temporary directory is writable, and that the Python that `python` names runs.",
@@ -119,9 +121,12 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     }
   }
 
-  protected async close({ launcher, mark, scratch, leash }: RunningServer): Promise<void> {
+  protected async close({ launcher, mark }: RunningServer): Promise<void> {
     await killProcesses({ mark, ...(launcher.pid === undefined ? {} : { root: launcher.pid }) });
     await launcher.leave();
+  }
+
+  protected override async discard({ scratch, leash }: Ground): Promise<void> {
     await removeHostDirectory(scratch);
     await leash.release();
   }
@@ -141,7 +146,11 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
       JUPYTER_CONFIG_DIR: path.join(scratch, "config"),
       IPYTHONDIR: path.join(scratch, "ipython"),
     };
-    for (const directory of Object.values(own)) await mkdir(directory, { mode: 0o700 });
+    for (const directory of Object.values(own)) {
+      // An earlier server may have left them, and code may have changed them.
+      await removeHostDirectory(directory);
+      await mkdir(directory, { mode: 0o700 });
+    }
     const profile = path.join(own.IPYTHONDIR, "profile_default");
     await mkdir(profile);
     // Each kernel keeps its history in memory: all kernels of the server would share a history file.
@@ -151,6 +160,12 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     );
     return { ...hostEnvironment(this.#options.inheritEnv ?? []), ...own, PYTHONUTF8: "1" };
   }
+}
+
+async function newGround(): Promise<Ground> {
+  const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-jupyter-")));
+  const mark = { name: "FENCED_SESSION", value: randomUUID() };
+  return { scratch, mark, leash: new Leash({ mark, remove: [scratch] }) };
 }
 
 /** Lets shell blocks find the tools of the kernels' Python first, above all its `pip`. */

@@ -10,6 +10,8 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   #current: Promise<Running> | undefined;
   #opened: Running | undefined;
   #closing: Promise<void> = Promise.resolve();
+  /** One that died, whose files the next one takes over. */
+  #left: Running | undefined;
   #users = 0;
   /** Whether it was started by itself: it then runs without users, until `stop()`. */
   #kept = false;
@@ -56,11 +58,20 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
     }
   }
 
-  /** Starts it. Never called while it runs. */
-  protected abstract open(): Promise<Running>;
+  /**
+   * Starts it. Never called while it runs.
+   *
+   * @param left - one that died and was closed; the new one has its files, unless this rejects.
+   */
+  protected abstract open(left: Running | undefined): Promise<Running>;
 
-  /** Ends the server and deletes what it created. It may have ended already. */
+  /** Ends the server and its kernels. It may have ended already. */
   protected abstract close(running: Running): Promise<void>;
+
+  /** Deletes the files on this host of a server that was closed. Default: there are none. */
+  protected discard(_: Running): Promise<void> {
+    return Promise.resolve();
+  }
 
   /** Why it has ended, once it has. */
   protected abstract whyEnded(running: Running): string | undefined;
@@ -78,7 +89,7 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   }
 
   async #get(): Promise<Running> {
-    if (this.#opened !== undefined && this.whyEnded(this.#opened) !== undefined) await this.#shut();
+    if (this.#opened !== undefined && this.whyEnded(this.#opened) !== undefined) await this.#shut({ keepsFiles: true });
     this.#current ??= this.#begin();
     return this.#current;
   }
@@ -86,9 +97,10 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
   #begin(): Promise<Running> {
     const current = this.#closing
       .catch(() => {})
-      .then(() => this.open())
+      .then(() => this.open(this.#left))
       .then(
         (opened) => {
+          this.#left = undefined;
           if (this.#current === current) this.#opened = opened;
           return opened;
         },
@@ -100,16 +112,27 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
     return current;
   }
 
-  #shut(): Promise<void> {
+  /** @param keepsFiles - executors have workspaces there, and use them with the next server. */
+  #shut({ keepsFiles = false } = {}): Promise<void> {
     const current = this.#current;
     if (current) {
       this.#current = undefined;
       this.#opened = undefined;
       this.#closing = current.then(
-        (opened) => this.close(opened),
+        async (opened) => {
+          this.#left = opened;
+          await this.close(opened);
+        },
         () => {},
       );
     }
+    if (!keepsFiles) this.#closing = this.#closing.finally(() => this.#discard());
     return this.#closing;
+  }
+
+  async #discard(): Promise<void> {
+    const left = this.#left;
+    this.#left = undefined;
+    if (left !== undefined) await this.discard(left);
   }
 }

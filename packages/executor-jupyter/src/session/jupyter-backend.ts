@@ -140,8 +140,9 @@ export class JupyterBackend implements Backend<KernelPlace> {
     await this.#client[Symbol.asyncDispose]();
     this.#client = new ServerClient(this.#lease.address);
     await old.release();
-    // The contents of the old server's directory went with it.
-    if (this.#ownWorkspace && this.#lease.host) this.#workspace = undefined;
+    // A server that died has left its directory to the next one; one that was stopped has not.
+    const isKept = this.#lease.host?.scratch === old.host?.scratch;
+    if (this.#ownWorkspace && this.#lease.host && !isKept) this.#workspace = undefined;
   }
 
   async #makeHostWorkspace(): Promise<void> {

@@ -1,9 +1,36 @@
+import { Transform, type TransformCallback } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasVariable, listProcesses, timeIsUp } from "@fenced/executor-kit";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { isAlive } from "../support/is-alive.ts";
 import { openStatefulPlace, type StatefulPlace } from "../support/stateful-place.ts";
+
+/** Passes on what a supervisor sends; what it holds back arrives in one piece. */
+class HoldingRelay extends Transform {
+  #held: Buffer[] | undefined;
+
+  hold(): void {
+    this.#held = [];
+  }
+
+  /** Bytes that are held back. */
+  get held(): number {
+    return (this.#held ?? []).reduce((sum, { length }) => sum + length, 0);
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    this.push(Buffer.concat(held));
+  }
+
+  override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    if (this.#held) this.#held.push(chunk);
+    else this.push(chunk);
+    done();
+  }
+}
 
 async function untilDead(pid: number): Promise<void> {
   while (await isAlive(pid)) await sleep(20);
@@ -88,6 +115,28 @@ ZeroDivisionError: division by zero
     while (place.losses.length < 3) await sleep(10);
     expect(place.losses.map((reason) => reason.includes("while it ran a block"))).toEqual([true, true, false]);
     expect((await place.run("print('new')")).stdout).toBe("new\n");
+  });
+
+  it("is noticed to have ended even if that arrives together with its first sign of life", async () => {
+    const relay = new HoldingRelay();
+    const place = await openStatefulPlace(relay);
+    const leaving = new AbortController();
+    await place.run("print(1)");
+    const { below } = await place.python.current.ready(leaving.signal);
+    const { supervisor, program } = below.interpreters();
+    const others = new Set((await listProcesses()).map(({ pid }) => pid));
+    relay.hold();
+    const opening = supervisor.openInterpreter({ ...program, env: { ...program.env, DYING: "yes" } }, leaving.signal);
+    await expect.poll(() => relay.held).toBeGreaterThan(0);
+    const said = relay.held;
+    const dying = (await listProcesses()).filter(({ pid }) => !others.has(pid) && hasVariable(pid, "DYING", "yes"));
+    expect(dying).not.toEqual([]);
+    for (const { pid } of dying) process.kill(pid, "SIGKILL");
+    await expect.poll(() => relay.held).toBeGreaterThan(said);
+    relay.release();
+    const interpreter = await opening;
+    expect(await interpreter.ended).toBeUndefined();
+    expect(interpreter.isOver).toBe(true);
   });
 
   it("is killed with a block that times out and all that it started, but not what an earlier block started", async () => {

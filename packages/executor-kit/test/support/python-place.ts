@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { blockEnvironment } from "@fenced/executor-kit";
 import {
@@ -84,8 +85,12 @@ export class PythonPlace {
 /** The parent of the shepherd. */
 const forker = 'import os\nprint(open("/proc/%d/stat" % os.getppid()).read().rpartition(")")[2].split()[1])';
 
-/** Opens a supervisor for one test. */
-export async function openPythonPlace(): Promise<PythonPlace> {
+/**
+ * Opens a supervisor for one test.
+ *
+ * @param relay - passes on what the supervisor sends. Default: at once.
+ */
+export async function openPythonPlace(relay?: Duplex): Promise<PythonPlace> {
   const directory = await temporaryDirectory();
   const programs = ["python3"];
   const [program, ...words] = supervisorCommand({
@@ -101,7 +106,11 @@ export async function openPythonPlace(): Promise<PythonPlace> {
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   };
   onTestFinished(end);
-  const { supervisor, inventory } = await connectSupervisor(child);
+  const { supervisor, inventory } = await connectSupervisor({
+    stdin: child.stdin,
+    stdout: relay ? child.stdout.pipe(relay) : child.stdout,
+    stderr: child.stderr,
+  });
   if (!supervisor) throw new Error("There is no Python.");
   const place = { supervisor, directory, home, end, python: "", pid: inventory.process };
   const { stdout } = await new PythonPlace({ ...place, python: inventory.programs.get("python3") ?? "" }).run(

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { MimeBundle } from "@fenced/core";
 import {
   blockEnvironment,
@@ -89,8 +90,9 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function openStatefulPlace(): Promise<StatefulPlace> {
-  const place = await openPythonPlace();
+/** @param relay - passes on what the supervisor sends. Default: at once. */
+export async function openStatefulPlace(relay?: Duplex): Promise<StatefulPlace> {
+  const place = await openPythonPlace(relay);
   const connection: Connection = {
     runner: place.supervisor,
     languages: { found: new Map([["python", { extension: "py", command: [place.python] }]]), missing: new Map() },

@@ -56,6 +56,27 @@ except ImportError as error:
     },
   },
   {
+    name: "are still set up when their call is aborted, and the next call waits for that",
+    needs: inPython,
+    async run(kit) {
+      const executor = await kit.create();
+      const slow = `import os, time
+steps, make = [], os.makedirs
+def make_slowly(*given, **named):
+    steps.append("begin")
+    time.sleep(0.7)
+    make(*given, **named)
+    steps.append("end")
+os.makedirs = make_slowly
+`;
+      await kit.succeed(executor, python(slow));
+      const signal = AbortSignal.timeout(400);
+      await assert.rejects(executor.executeCodeBlocks([python("print(1)")], { functions: [add()], signal }));
+      const { output } = await kit.succeed(executor, python("print(steps.count('begin') - steps.count('end'))"));
+      assert.equal(output, "0\n");
+    },
+  },
+  {
     name: "can be called from threads and child processes while the block reads and prints",
     needs: [...inPython, startsProcesses, stdin],
     async run(kit) {

@@ -49,7 +49,8 @@ export interface FunctionModules {
 
 /** A caller that waits for an interpreter. */
 interface Waiting {
-  readonly resolve: (answer: string) => void;
+  /** Takes the answer at once: the end of the interpreter may be the next report. */
+  readonly answer: (answer: string) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -87,10 +88,11 @@ export class Interpreters {
     const lists = [program.command, program.preload].flatMap((words) => [words.length, ...words]);
     const order = [interpreterProgram, program.commands, ...lists, ...variables, programs.newMark()];
     const number = programs.newNumber();
-    const answer = await this.#ask(number, ["open", ...order], signal);
-    const [said, displays] = answer.split(" ");
-    if (said !== "ready") throw notStarted(answer);
-    return this.#add(number, displays === "1");
+    return this.#ask(number, { words: ["open", ...order], signal }, (answer) => {
+      const [said, displays] = answer.split(" ");
+      if (said !== "ready") throw notStarted(answer);
+      return this.#add(number, displays === "1");
+    });
   }
 
   /**
@@ -100,15 +102,16 @@ export class Interpreters {
    */
   async fork({ number: old, displays }: Interpreter, signal: AbortSignal): Promise<Interpreter> {
     const number = this.#connection.programs.newNumber();
-    const answer = await this.#ask(number, ["fork", old], signal);
-    if (!answer.startsWith("ready")) throw notForked();
-    return this.#add(number, displays);
+    return this.#ask(number, { words: ["fork", old], signal }, (answer) => {
+      if (!answer.startsWith("ready")) throw notForked();
+      return this.#add(number, displays);
+    });
   }
 
   /** Handles a report from the supervisor. */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.sessionTold) {
-      this.#waiting.get(number)?.resolve(payload.toString());
+      this.#waiting.get(number)?.answer(payload.toString());
     } else {
       this.#open.get(number)?.finish();
       this.#open.delete(number);
@@ -140,7 +143,11 @@ export class Interpreters {
     if (isGone !== true) throw notEnded();
   }
 
-  async #ask(number: number, words: readonly (string | number)[], signal: AbortSignal): Promise<string> {
+  async #ask(
+    number: number,
+    { words, signal }: { readonly words: readonly (string | number)[]; readonly signal: AbortSignal },
+    made: (answer: string) => Interpreter,
+  ): Promise<Interpreter> {
     if (this.#lost) throw this.#lost;
     signal.throwIfAborted();
     const { send } = this.#connection;
@@ -152,8 +159,16 @@ export class Interpreters {
     const stop = afterMs(readyMs, () => cancel(notReady()));
     signal.addEventListener("abort", abort, { once: true });
     try {
-      return await new Promise<string>((resolve, reject) => {
-        this.#waiting.set(number, { resolve, reject });
+      return await new Promise((resolve, reject) => {
+        const answer = (text: string): void => {
+          this.#waiting.delete(number);
+          try {
+            resolve(made(text));
+          } catch (error) {
+            reject(error);
+          }
+        };
+        this.#waiting.set(number, { answer, reject });
         send(frameType.session, number, Buffer.from(words.join("\0")));
       });
     } finally {
