@@ -53,7 +53,9 @@ describe("a place that is being opened", () => {
     const gates: ((opens: boolean) => void)[] = [];
     const open = async ({ signal }: { readonly signal: AbortSignal }): Promise<Place> => {
       signals.push(signal);
-      const opens = await new Promise<boolean>((resolve) => gates.push(resolve));
+      const opens = await new Promise<boolean>((resolve) => {
+        gates.push(resolve);
+      });
       if (!opens) throw signal.reason;
       return { ...place };
     };

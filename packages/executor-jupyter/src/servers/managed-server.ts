@@ -126,13 +126,17 @@ export abstract class ManagedServer<Running> implements JupyterServer, AsyncDisp
         () => {},
       );
     }
-    if (!keepsFiles) this.#closing = this.#closing.finally(() => this.#discard());
+    if (!keepsFiles) this.#closing = this.#discardAfter(this.#closing);
     return this.#closing;
   }
 
-  async #discard(): Promise<void> {
-    const left = this.#left;
-    this.#left = undefined;
-    if (left !== undefined) await this.discard(left);
+  async #discardAfter(closing: Promise<void>): Promise<void> {
+    try {
+      await closing;
+    } finally {
+      const left = this.#left;
+      this.#left = undefined;
+      if (left !== undefined) await this.discard(left);
+    }
   }
 }

@@ -146,7 +146,7 @@ export class Interpreters {
   async #ask(
     number: number,
     { words, signal }: { readonly words: readonly (string | number)[]; readonly signal: AbortSignal },
-    made: (answer: string) => Interpreter,
+    make: (answer: string) => Interpreter,
   ): Promise<Interpreter> {
     if (this.#lost) throw this.#lost;
     signal.throwIfAborted();
@@ -159,14 +159,13 @@ export class Interpreters {
     const stop = afterMs(readyMs, () => cancel(notReady()));
     signal.addEventListener("abort", abort, { once: true });
     try {
-      return await new Promise((resolve, reject) => {
+      return await new Promise<Interpreter>((resolve, reject) => {
         const answer = (text: string): void => {
           this.#waiting.delete(number);
-          try {
-            resolve(made(text));
-          } catch (error) {
-            reject(error);
-          }
+          const made = new Promise<Interpreter>((done) => {
+            done(make(text));
+          });
+          resolve(made);
         };
         this.#waiting.set(number, { answer, reject });
         send(frameType.session, number, Buffer.from(words.join("\0")));
