@@ -1,7 +1,7 @@
 import { lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { isAlive } from "@fenced/test-support/is-alive";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Client, current, upload } from "./client.ts";
@@ -50,7 +50,7 @@ describe.skipIf(process.platform !== "linux")("code that swaps a directory for a
 });
 
 describe("what code leaves behind", needs("python3"), () => {
-  it("may be a deep tree: the session can still be deleted", { timeout: 120_000 }, async () => {
+  it("may be a deep tree: the session can still be deleted", { timeout: 120_000, ...nightly }, async () => {
     await using client = await Client.open();
     const dig = "import os; os.chdir('/mnt/data')\nfor _ in range(1500): os.mkdir('d' * 10); os.chdir('d' * 10)";
     expect((await client.execute(dig)).json.status).toBe("Succeeded");
@@ -61,7 +61,7 @@ describe("what code leaves behind", needs("python3"), () => {
     expect((await client.call("DELETE", "session")).status).toBe(204);
   });
 
-  it("may be too many files to list: the list is an error", { timeout: 120_000 }, async () => {
+  it("may be too many files to list: the list is an error", { timeout: 120_000, ...nightly }, async () => {
     await using client = await Client.open();
     const litter = "import os\nfor n in range(20001): os.close(os.open(f'/mnt/data/{n}', os.O_CREAT))";
     expect((await client.execute(litter, { timeoutInSeconds: 100 })).json.status).toBe("Succeeded");
