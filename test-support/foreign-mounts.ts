@@ -58,6 +58,24 @@ export function testForeignMounts(create: () => MountingExecutor): void {
     expect([existsSync(workspace), mountedFrom(directory)]).toEqual([false, []]);
   });
 
+  test("stop() detaches what is stacked on one place", async () => {
+    const executor = create();
+    const code = `pwd; mkdir in 'in/a b'; mount -t tmpfs none in; mount --make-shared in; mkdir in/deep
+      mount -t tmpfs none in/deep; mount -t tmpfs none in; mount --make-shared in; mount -t tmpfs none in; touch in/last`;
+    const { output, exitCode } = await executor.executeCodeBlocks([{ language: "bash", code }]);
+    const workspace = output.trim();
+    const mounts = (): string[] => {
+      const places = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+      return places.map((line) => line.split(" ")[4] ?? "").filter((place) => place.startsWith(`${workspace}/in`));
+    };
+    onTestFinished(() => {
+      for (const place of mounts().toReversed()) execFileSync("umount", ["-l", place]);
+    });
+    expect([exitCode, mounts().length]).toEqual([0, 4]);
+    await executor.stop();
+    expect([mounts(), existsSync(workspace)]).toEqual([[], false]);
+  });
+
   test("files.write() writes to what is mounted in the work directory", async () => {
     const directory = await somebodysDirectory();
     const executor = create();
