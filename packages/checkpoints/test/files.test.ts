@@ -45,6 +45,35 @@ async function places(): Promise<Places> {
 }
 
 describe("files in a checkpoint", () => {
+  it("are no checkpoint if it is cancelled while it is completed", async () => {
+    const { store, workDir } = await places();
+    await writeFile(join(workDir, "file"), "content");
+    const cancelling = new AbortController();
+    let committed: Promise<unknown> | undefined;
+    const begin: CheckpointStore["begin"] = async (options) => {
+      const writer = await store.begin(options);
+      return {
+        has: (part) => writer.has(part),
+        put: (bytes) => writer.put(bytes),
+        commit(checkpoint) {
+          cancelling.abort(new Error("enough"));
+          const done = writer.commit(checkpoint);
+          committed = done;
+          return done;
+        },
+        [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose](),
+      };
+    };
+    const cancelled: CheckpointStore = { ...countingStore(store).counted, begin };
+    const executor = localExecutor({ workDir });
+    const taking = executor.checkpoint({ store: cancelled, signal: cancelling.signal });
+    await expect(taking).rejects.toThrow("enough");
+    await committed;
+    await expect.poll(() => store.list()).toEqual([]);
+    expect(await executor.checkpoint({ store })).toMatchObject({ files: 1 });
+    expect(await store.list()).toHaveLength(1);
+  });
+
   it("come back with permissions, times, links and empty directories", async () => {
     const { store, workDir, restored } = await places();
     await mkdir(join(workDir, "a/empty"), { recursive: true });

@@ -35,6 +35,35 @@ x, y = "x", "y"
     expect(result.output.trim()).toBe("x y");
   });
 
+  it("stay in a session whose checkpoint is cancelled while one of them is written for ever", async () => {
+    const store = directoryStore(join(await temporaryDirectory(), "store"));
+    const executor = localExecutor({ stateful: true });
+    const code = `
+import time
+class Hangs:
+    def __reduce__(self):
+        open("begun", "w").close()
+        while True:
+            try:
+                time.sleep(1)
+            except BaseException:
+                pass
+x, hangs = [1], Hangs()
+`;
+    const losses: string[] = [];
+    executor.onSessionLost((reason) => losses.push(reason));
+    await executor.executeCodeBlocks([{ language: "python", code }]);
+    const cancelling = new AbortController();
+    const taken = executor.checkpoint({ store, variables: true, signal: cancelling.signal });
+    const failure = taken.catch(String);
+    await expect.poll(async () => (await executor.files.list()).some(({ path }) => path === "begun")).toBe(true);
+    cancelling.abort(new Error("enough"));
+    expect(await failure).toContain("enough");
+    const { output, stateLost } = await executor.executeCodeBlocks([{ language: "python", code: "print(x)" }]);
+    expect([output, stateLost, losses]).toEqual(["[1]\n", false, []]);
+    expect(await store.list()).toEqual([]);
+  });
+
   it("are listed if reading them ends the interpreter, and another one runs the next block", async () => {
     const { later } = await kept(`
 import os

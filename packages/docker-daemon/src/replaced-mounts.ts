@@ -38,6 +38,12 @@ export async function refuseReplaced(sources: readonly MountedSource[], seen: Se
     if (mounted === unreachable && !sources.some((other) => target.startsWith(`${other.target}/`))) continue;
     // A path that never existed here is one of the daemon's host, if this program runs in a container itself.
     if (identity === undefined && !(await exists(source))) continue;
+    if (mounted === undefined) {
+      throw new BackendUnavailableError(`The container does not say what was mounted at ${target}`, {
+        remedy:
+          "Code of another executor could have replaced it, so it must be checked: use an image with Python 3.8 or later, or with a `stat` that knows `-L` and `-c`, as that of coreutils and BusyBox does.",
+      });
+    }
     throw new BackendUnavailableError(`${source} was replaced by something else when it was mounted into a container`, {
       remedy:
         "Code may have moved it: mount only directories that the code of other executors cannot replace. If your program runs in a container, mount the same directory there at the same path.",

@@ -79,6 +79,26 @@ describe("a mounted directory", needs("docker"), () => {
     expect(output).toMatch(/Operation not permitted/);
   });
 
+  it.each([
+    ["has no -c", "exit 1"],
+    ["claims that it may not look", 'echo "stat: Permission denied" >&2; exit 1'],
+  ])("is refused if an image cannot say which it is, because its stat %s", async (_, program) => {
+    const [fake, nothing] = [join(directory, "stat"), join(directory, "nothing")];
+    await writeFile(fake, `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+    await writeFile(nothing, "", { mode: 0o644 });
+    const find = "readlink -f $(command -v python3) $(command -v stat)";
+    const found = await docker("run", "--rm", "--network", "none", pythonImage, "sh", "-c", find);
+    const [python = "", statProgram = ""] = found.split("\n");
+    await using executor = createExecutor({
+      image: pythonImage,
+      workDir: join(directory, "unknown"),
+      extraVolumes: { [nothing]: { bind: python, mode: "ro" }, [fake]: { bind: statProgram, mode: "ro" } },
+    });
+    await expect(executor.start()).rejects.toThrow(
+      /does not say what was mounted at .*`stat` that knows `-L` and `-c`/,
+    );
+  });
+
   it("gets none over Podman's API, which wants the filter as a file", needs("podman"), async () => {
     await using podman = await startPodman();
     await using executor = createExecutor({ docker: podman.address, workDir: join(directory, "podman") });

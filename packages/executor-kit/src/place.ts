@@ -93,6 +93,14 @@ export interface Place {
   reset?(signal: AbortSignal): Promise<void>;
 
   /**
+   * Copies the interpreter of Python blocks, with its variables. What runs in the copy changes nothing in the original, and
+   * the end of the copy loses nothing. Default: there is no copy.
+   *
+   * @throws BackendUnavailableError if that fails; `signal.reason` if it is aborted.
+   */
+  copy?(signal: AbortSignal): Promise<Place>;
+
+  /**
    * Called when the executor is stopped, before `end`, while blocks may still be ending. If code can keep a block's
    * end from being reported, limit here how long `run` waits for that report. Default: no limit other than that of
    * `run`.

@@ -66,7 +66,13 @@ export class SessionCheckpoints {
       kept: this.#kept,
       variables: variables ? (writer, issues) => keepVariables(place, { writer, issues, signal }) : undefined,
     });
-    // The store may not answer.
-    return untilAborted(taken, signal);
+    try {
+      // The store may not answer.
+      return await untilAborted(taken, signal);
+    } catch (error) {
+      // It may have been completing the checkpoint, whose id nobody gets.
+      void taken.then(({ id }) => store.delete(id)).catch(() => {});
+      throw error;
+    }
   }
 }

@@ -30,11 +30,11 @@ const timeoutMs = 300_000;
 const longestError = 500;
 
 /** A place that can run Python in an interpreter that lives on. */
-type InterpreterPlace = Pick<Place, "files" | "facts" | "run">;
+type InterpreterPlace = Pick<Place, "files" | "facts" | "run" | "copy">;
 
 /**
- * Keeps the variables of a session: its own interpreter writes each into a file of the workspace, which is stored and
- * removed.
+ * Keeps the variables of a session: its interpreter writes each into a file of the workspace, which is stored and removed.
+ * A copy of it does where there can be one: writing a variable may run any code, which may never end.
  *
  * @throws BackendUnavailableError if the interpreter does not answer.
  */
@@ -45,6 +45,18 @@ export async function keepVariables(
     issues,
     signal,
   }: { readonly writer: CheckpointWriter; readonly issues: Issues; readonly signal: AbortSignal },
+): Promise<CheckpointVariables> {
+  const copy = await place.copy?.(signal).catch(() => signal.throwIfAborted());
+  try {
+    return await keepVariablesOf(copy ?? place, { writer, issues, signal });
+  } finally {
+    await copy?.end({ isReplaced: true });
+  }
+}
+
+async function keepVariablesOf(
+  place: InterpreterPlace,
+  { writer, issues, signal }: Parameters<typeof keepVariables>[1],
 ): Promise<CheckpointVariables> {
   const exchange = await Exchange.open(place, signal);
   try {

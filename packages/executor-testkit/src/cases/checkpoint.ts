@@ -56,9 +56,15 @@ export const checkpoint: ConformanceGroup = {
         const { id } = await take(kit, executor, { store });
         const damaged = [...store.parts].find(([, bytes]) => bytes.length === 2);
         store.parts.set(damaged?.[0] ?? "", Buffer.from("zy"));
-        const later = await kit.create({ restore: { store, id } });
+        let wanted = id;
+        const open = (): ReturnType<CheckpointStore["open"]> => store.open(wanted);
+        const later = await kit.create({ restore: { store: Object.assign(new MemoryStore(), { open }), id } });
         await kit.rejects(CheckpointError, "start() with a damaged checkpoint", later.start());
         assert.equal(later.restored, undefined);
+        const nothing = await kit.create();
+        wanted = (await take(kit, nothing, { store })).id;
+        await kit.within("start() with a whole one", later.start());
+        assert.deepEqual(await kit.paths(later), []);
       },
     },
     {

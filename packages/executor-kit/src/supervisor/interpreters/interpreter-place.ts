@@ -90,6 +90,11 @@ export class InterpreterPlace implements Place {
     if (!this.#settings.isFork) this.below.stopping();
   }
 
+  async copy(signal: AbortSignal): Promise<InterpreterPlace> {
+    const interpreter = await this.#supervisor.forkInterpreter(this.interpreter, signal);
+    return new InterpreterPlace(this.below, interpreter, { ...this.#settings, isFork: true });
+  }
+
   /** Ends the interpreter and everything that its blocks have left running, unless the place below ends with it. */
   async end(_: PlaceEnd): Promise<void> {
     this.#isEnded = true;

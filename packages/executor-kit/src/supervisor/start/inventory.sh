@@ -18,14 +18,14 @@ if [ -n "$question" ]; then
   printf 'probe %s\n' "$question"
   printf '%sr' "$question" >"$probe"
 fi
-if [ "$mounts" -gt 0 ] && stat -L -c '%d:%i' / >/dev/null 2>&1 && read -r kernel </proc/sys/kernel/random/boot_id; then
+if [ "$mounts" -gt 0 ] && read -r kernel </proc/sys/kernel/random/boot_id; then
   printf 'kernel %s\n' "$kernel"
 fi 2>/dev/null
 while [ "$mounts" -gt 0 ]; do
   if found=$(stat -L -c '%d:%i' "$1" 2>/dev/null); then
     printf 'mount %s %s\n' "$found" "$1"
-  else
-    # Below a directory that this user may not enter.
+  elif [ ! -e "$1" ]; then
+    # Below a directory that this user may not enter. The shell itself knows better than a `stat` that lies.
     case $(LC_ALL=C stat -L "$1" 2>&1) in *': Permission denied') printf 'mount ? %s\n' "$1" ;; esac
   fi
   mounts=$((mounts - 1))
