@@ -20,6 +20,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
+import { postgresProgram } from "./postgres-program.ts";
+
 export { testKubeconfig } from "./test-kubeconfig.ts";
 
 export type BackendName =
@@ -43,6 +45,8 @@ export type BackendName =
   | "curl"
   | "bubblewrap"
   | "chromium"
+  | "redis"
+  | "postgres"
   | "root";
 
 export type BackendStatus =
@@ -169,6 +173,14 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   chromium: {
     version: () => firstVersion("/usr/bin/chromium", ["--version"]),
     remedy: "as root on Debian: apt-get install chromium (shows the demo's page in tests)",
+  },
+  redis: {
+    version: () => firstVersion("redis-server", ["--version"]),
+    remedy: "as root on Debian: scripts/ci/databases.sh up (installs redis-server; starts nothing)",
+  },
+  postgres: {
+    version: () => firstVersion(postgresProgram("postgres"), ["--version"]),
+    remedy: "as root on Debian: scripts/ci/databases.sh up (installs postgresql; starts nothing)",
   },
   root: {
     version: async () => {

@@ -68,7 +68,7 @@ async function makeBundle(file: string, place: string): Promise<void> {
   const bundle = await rolldown({
     input: file,
     platform: "node",
-    resolve: { conditionNames: ["@fenced/source", "node", "import"] },
+    resolve: { conditionNames: ["@fenced/source", "node"] },
     // Native modules that packages can do without.
     external: /\.node$/,
     transform: { target: "node20" },

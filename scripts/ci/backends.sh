@@ -9,13 +9,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 install() {
   # shellcheck disable=SC2046
   ./packages.sh bash:bash python3:/usr/bin/python3 openssl:openssl git:git ca-certificates bubblewrap:bwrap chromium:chromium shellcheck:shellcheck \
-    $(./docker.sh packages) $(./jupyter.sh packages) $(./ssh.sh packages)
+    $(./docker.sh packages) $(./jupyter.sh packages) $(./ssh.sh packages) $(./databases.sh packages)
 }
 
 up() {
   ./docker.sh up
   ./jupyter.sh up
   ./ssh.sh up
+  ./databases.sh up
   # Takes minutes and serves only one example, so only in nightly runs.
   [[ ${FENCED_SUITE-} != full ]] || ./analysis-image.sh up || echo "No image with pandas and matplotlib. Its example is skipped."
 }

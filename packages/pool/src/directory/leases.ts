@@ -15,6 +15,8 @@ import { lateReason, type LeaseOwner, SessionLease, takenReason } from "./sessio
 
 /** A lease is renewed when this part of it has passed; after a failure, it is tried again after the other part. */
 const [renewAfter, retryAfter] = [1 / 3, 1 / 12];
+/** A call whose session is held does not wait for longer than this part of the lease for the directory. */
+const updateWithin = 1 / 4;
 
 /** How a process takes leases. */
 export interface LeasesOptions {
@@ -81,7 +83,8 @@ export class Leases implements LeaseOwner {
   }
 
   async update(hold: SessionHold, note: SessionNote): Promise<boolean> {
-    return this.#answerOf(this.#options.directory.update(hold, note));
+    const { directory, leaseMs } = this.#options;
+    return this.#answerOf(directory.update(hold, note), leaseMs * updateWithin);
   }
 
   async release(lease: SessionLease, note: SessionNote | undefined): Promise<void> {
@@ -100,10 +103,9 @@ export class Leases implements LeaseOwner {
     const listening = this.#listening;
     this.#listening = undefined;
     clearTimeout(this.#timer);
+    if (!listening) return;
     try {
-      await (
-        await listening
-      )?.();
+      await this.#answerOf(listening.then((end) => end()));
     } catch (error) {
       this.#options.onError(error);
     }
@@ -151,28 +153,28 @@ export class Leases implements LeaseOwner {
   }
 
   /** Waits for the directory's answer, for as long as an answer can be of use. */
-  async #answerOf<T>(asking: Promise<T>): Promise<T> {
-    const { leaseMs } = this.#options;
+  async #answerOf<T>(asking: Promise<T>, limitMs: number = this.#options.leaseMs): Promise<T> {
     try {
       const answer = await within(
-        leaseMs,
+        limitMs,
         asking.then((value) => ({ value })),
       );
       if (answer) return answer.value;
     } catch (error) {
       throw FencedError.isInstance(error) ? error : unavailable("cannot be reached", error);
     }
-    throw unavailable(`did not answer within ${leaseMs} ms`);
+    throw unavailable(`did not answer within ${limitMs} ms`);
   }
 
   #listen(): Promise<unknown> {
-    if (this.#listening) return this.#listening;
-    const listening = this.#answerOf(this.#options.directory.listen(this.owner, (message) => this.#receive(message)));
+    if (this.#listening) return this.#answerOf(this.#listening);
+    // One attempt, however many calls wait for it: a client may try to connect for ever.
+    const listening = this.#options.directory.listen(this.owner, (message) => this.#receive(message));
     this.#listening = listening;
     listening.catch(() => {
       if (this.#listening === listening) this.#listening = undefined;
     });
-    return listening;
+    return this.#answerOf(listening);
   }
 
   #receive({ key, event }: SessionMessage): void {

@@ -1,0 +1,1 @@
+export { type PostgresDirectory, postgresDirectory, type PostgresDirectoryOptions } from "./postgres-directory.ts";

@@ -1,0 +1,1 @@
+export { redisDirectory, type RedisDirectoryOptions } from "./redis-directory.ts";
