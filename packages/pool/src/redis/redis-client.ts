@@ -6,7 +6,7 @@ export interface RedisClient {
 }
 
 /** A connection for messages. */
-export interface RedisSubscriber {
+interface RedisSubscriber {
   on(event: "error", listener: (error: unknown) => void): unknown;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
