@@ -19,7 +19,6 @@ import { access, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-
 import { postgresProgram } from "./postgres-program.ts";
 
 export { testKubeconfig } from "./test-kubeconfig.ts";
