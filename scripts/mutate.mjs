@@ -26,7 +26,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { copyWorkingTree } from "./packages.mjs";
-import { ensureInstalled, root, stopTogether, userArguments } from "./workspace.mjs";
+import { ensureInstalled, root, userArguments } from "./workspace.mjs";
 
 /**
  * @typedef {object} Mutations
@@ -49,6 +49,17 @@ import { ensureInstalled, root, stopTogether, userArguments } from "./workspace.
 
 /** Maximum minutes for one run: a mutation may make a test hang, which then takes all of its patience. */
 const mostMinutes = 15;
+
+/** @type {import("node:child_process").ChildProcess | undefined} */
+let running;
+for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
+  // The run in the copy ends with it, and the copy is removed.
+  process.on(signal, () => {
+    isEnded = true;
+    running?.kill("SIGTERM");
+  });
+}
+let isEnded = false;
 
 const words = userArguments();
 const checksOnly = words.includes("--check");
@@ -113,6 +124,7 @@ async function mutate(mutations) {
   try {
     copyWorkspace(copy);
     for (const mutation of mutations) {
+      if (isEnded) break;
       const { name, project, tests, breaks } = mutation;
       const key = [project, ...tests].join(" ");
       const baseline = baselines.get(key) ?? unusable(copy, project, tests);
@@ -211,7 +223,7 @@ async function runTests(copy, project, tests) {
     env: { ...environment, FENCED_TEST_REPORT: report },
     stdio: "ignore",
   });
-  stopTogether(child);
+  running = child;
   const timer = setTimeout(() => child.kill("SIGTERM"), mostMinutes * 60_000);
   const status = await ended(child);
   clearTimeout(timer);

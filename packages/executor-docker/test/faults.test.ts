@@ -5,6 +5,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { createExecutor, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
+import { pythonImage } from "./support/images.ts";
 
 const lost = (reason: RegExp) => (error: unknown) =>
   BackendUnavailableError.isInstance(error) && reason.test(error.message);
@@ -130,6 +131,39 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     });
     expect(result).toMatchObject({ exitCode: 124, timedOut: true });
     expect(await printed(executor, "python", "print('next')")).toBe("next");
+  });
+
+  // Otherwise it would end only when the supervisor counts as hung.
+  it("a start whose supervisor never answers can be aborted", { timeout: 40_000 }, async () => {
+    const containerName = `fenced-test-${process.pid}-hangs`;
+    await docker(
+      "run",
+      "--detach",
+      "--init",
+      "--name",
+      containerName,
+      "--network",
+      "none",
+      pythonImage,
+      "sleep",
+      "1000",
+    );
+    try {
+      const hang = `printf '#!/bin/sh\nexec sleep 1234\n' >/tmp/hang; chmod +x /tmp/hang
+        cp /tmp/hang "$(command -v python3)"`;
+      await docker("exec", containerName, "sh", "-c", hang);
+      const executor = createExecutor({ containerName, reuse: true });
+      const aborting = new AbortController();
+      const started = executor.start({ signal: aborting.signal });
+      const running = async () => docker("exec", containerName, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
+      await expect.poll(running, { timeout: 30_000 }).toContain("sleep 1234");
+      const reason = new Error("enough");
+      aborting.abort(reason);
+      await expect(started).rejects.toBe(reason);
+      await executor.stop();
+    } finally {
+      await docker("rm", "--force", "--volumes", containerName);
+    }
   });
 
   it("functions are set up again in a new container", async () => {
