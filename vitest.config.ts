@@ -71,6 +71,15 @@ const onVersion7 = ["ai-sdk", "model-ai-sdk"].map((name): TestProjectConfigurati
   test: { name: `${name}-on-ai-7`, include: ["test/**/*.test.ts"] },
 }));
 
+/** The names in `--project=NAME`. Vitest makes a server of its own for each project before it looks at them. */
+const wanted = process.argv.flatMap((word) => /^--project=(.+)$/.exec(word)?.[1] ?? []);
+const areNames = wanted.length > 0 && wanted.every((name) => /^[a-z\d-]+$/.test(name));
+
+function isWanted(project: TestProjectConfiguration): boolean {
+  if (!areNames || typeof project !== "object" || !("test" in project)) return true;
+  return typeof project.test?.name === "string" && wanted.includes(project.test.name);
+}
+
 /** Starts files that run the conformance suite first: they take minutes, and the others find their places beside them. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -123,6 +132,7 @@ export default defineConfig({
         root: folder.root,
         test: { name: folder.name, include: ["test/**/*.test.ts"], isolate: isIsolated(folder.name) },
       }))
-      .concat(onVersion7),
+      .concat(onVersion7)
+      .filter(isWanted),
   },
 });
