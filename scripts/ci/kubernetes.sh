@@ -15,7 +15,8 @@
 # Four binaries and an image stay in the cache. Kubernetes 1.20 is the last version in Debian, and uses Docker Engine directly.
 set -euo pipefail
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/fenced/kubernetes
+# Without links, which `/proc/self/mounts` does not show.
+cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}/fenced/kubernetes")
 binaries=(kube-apiserver kube-controller-manager kube-scheduler kubelet)
 # Everything of the running cluster: data, keys, logs, process ids. The tests read the kubeconfig in it.
 state=$cache/run
@@ -353,7 +354,7 @@ down_unlocked() {
   for container in $(docker ps --all --quiet --filter label=io.kubernetes.pod.namespace 2>/dev/null); do
     docker rm --force --volumes "$container" >/dev/null 2>&1 || true
   done
-  grep -oE " $state/[^ ]*" /proc/self/mounts | sort -r | while read -r name; do umount "$name" || true; done
+  { grep -oE " $state/[^ ]*" /proc/self/mounts || true; } | sort -r | while read -r name; do umount "$name" || true; done
   for name in /sys/fs/cgroup/*/kubepods /sys/fs/cgroup/kubepods; do
     [[ ! -d $name ]] || find "$name" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
