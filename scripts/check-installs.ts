@@ -10,15 +10,14 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { needsOf } from "./example-needs.ts";
 import { FreshProject, type PackageManager } from "./fresh-project.ts";
 import { checkTable, measure, printTable, writeTable, type Measures } from "./package-table.ts";
 import { closure, withPackedPackages, type Package } from "./packages.mjs";
 import { copyExamples, readExample, readmeExamples } from "./readme-examples.ts";
-import { withoutUrls } from "./workspace.mjs";
+import { commandLine, withoutUrls } from "./workspace.mjs";
 
-const { values, positionals: parts } = parseArgs({
+const { values, positionals: parts } = commandLine({
   options: {
     together: { type: "boolean", default: false },
     write: { type: "boolean", default: false },

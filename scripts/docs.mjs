@@ -5,8 +5,9 @@
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { ensureInstalled, root, runAndExit, userArguments } from "./workspace.mjs";
+import { ensureInstalled, helpIfAsked, root, runAndExit, userArguments } from "./workspace.mjs";
 
+helpIfAsked();
 const [command = "build", ...args] = userArguments();
 const site = join(root, "apps/site");
 const vitepress = "apps/site/node_modules/vitepress/bin/vitepress.js";

@@ -7,15 +7,23 @@
  *
  * Later checks of packages with FENCED_TARBALLS (publint, attw, check:installs, check:new-executor) take them from there.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { closure, packAll } from "./packages.mjs";
 import { runTasks } from "./tasks.mjs";
-import { root, userArguments } from "./workspace.mjs";
+import { helpIfAsked, root, userArguments } from "./workspace.mjs";
 
+helpIfAsked();
 const asked = userArguments().map((name) => name.replace(/^@fenced\//, ""));
+const packageNames = readdirSync(join(root, "packages"));
 const names =
   asked.length > 0 ? asked : ["core", "executor-auto", "executor-docker", "executor-local", "executor-wasm"];
+const unknown = names.filter((name) => !packageNames.includes(name));
+if (unknown.length > 0) {
+  const words = unknown.map((name) => `"${name}"`).join(" or ");
+  console.error(`There is no package ${words}. The packages are: ${packageNames.join(", ")}.`);
+  process.exit(1);
+}
 const shared = process.env.FENCED_TARBALLS;
 const folder = shared ?? join(root, "packed");
 
@@ -28,14 +36,6 @@ mkdirSync(folder, { recursive: true });
 const packages = packAll(root, folder);
 for (const { name } of packages) console.log(`packed  ${name}`);
 
-const unknown = names.filter((name) => !packages.some((candidate) => candidate.name === `@fenced/${name}`));
-if (unknown.length > 0) {
-  const known = packages.map(({ name }) => name.replace("@fenced/", "")).join(", ");
-  console.error(
-    `\nThere is no package ${unknown.map((name) => `"${name}"`).join(" or ")}. The packages are: ${known}.`,
-  );
-  process.exit(1);
-}
 const subjects = packages.filter(({ name }) => names.includes(name.replace("@fenced/", "")));
 const needed = new Set(subjects.flatMap((subject) => closure(subject, packages)));
 console.log("\nIn a project of your own, run:\n");

@@ -7,13 +7,13 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { formatTable, median, type Row } from "../benchmarks/measure.ts";
 import { needsOf } from "./example-needs.ts";
 import { sourceFiles } from "./source-files.ts";
+import { commandLine } from "./workspace.mjs";
 
 const folder = join(import.meta.dirname, "..", "benchmarks");
-const { values, positionals } = parseArgs({ options: { json: { type: "string" } }, allowPositionals: true });
+const { values, positionals } = commandLine({ options: { json: { type: "string" } }, allowPositionals: true });
 const target = resolve(values.json ?? join(folder, "results.json"));
 const temporary = mkdtempSync(join(tmpdir(), "fenced-bench-"));
 const collection = join(temporary, "rows.jsonl");

@@ -12,7 +12,9 @@ import { join } from "node:path";
 import { compileExamples } from "../test-support/compile-examples.ts";
 import { needsOf } from "./example-needs.ts";
 import { sourceFiles } from "./source-files.ts";
+import { helpIfAsked } from "./workspace.mjs";
 
+helpIfAsked();
 const folder = join(import.meta.dirname, "..", "examples");
 const built = process.argv.includes("--built");
 const wanted = process.argv.slice(2).filter((word) => word !== "--built");
@@ -22,6 +24,10 @@ process.env.FENCED_REPOSITORY = join(folder, "..");
 const { NODE_PATH: _, ...env } = process.env;
 
 const files = sourceFiles(folder).filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
+if (files.length === 0) {
+  console.error(`No example's name contains ${wanted.join(" or ")}. The examples are in the folder examples.`);
+  process.exit(1);
+}
 const compiled = built ? await compileExamples(folder, files) : new Map<string, string>();
 
 const left = files.values();

@@ -8,10 +8,11 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { withPackedPackages } from "./packages.mjs";
-import { userArguments, withoutUrls } from "./workspace.mjs";
+import { helpIfAsked, userArguments, withoutUrls } from "./workspace.mjs";
 
 /** @typedef {{ components: { externalReferences?: { url: string }[] }[] }} Bill */
 
+helpIfAsked();
 const [file] = userArguments();
 if (file === undefined) throw new Error("Name the file to write: npm run sbom -- fenced.cdx.json");
 

@@ -6,9 +6,9 @@
  *     npx tsx scripts/soak-kills.ts docker --kills 50 --phase start --parallel 3
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { soakExecutors, type SoakSubject } from "../benchmarks/soak/executors.ts";
 import { SoakHost } from "../benchmarks/soak/soak-host.ts";
+import { commandLine } from "./workspace.mjs";
 
 const phases = ["start", "run", "stop"] as const;
 type Phase = (typeof phases)[number];
@@ -16,7 +16,7 @@ type Phase = (typeof phases)[number];
 /** Milliseconds within which everything that a dead program left must disappear. */
 const graceMs = 30_000;
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = commandLine({
   options: {
     kills: { type: "string", default: "200" },
     phase: { type: "string", multiple: true, default: [...phases] },

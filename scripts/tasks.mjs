@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { ensureInstalled, onWindows, pnpmCommand, root, stopTogether } from "./workspace.mjs";
+import { ensureInstalled, interruptedWith, onWindows, pnpmCommand, root, stopTogether } from "./workspace.mjs";
 
 const turbo = join(root, "node_modules", "turbo", "bin", "turbo");
 
@@ -83,7 +83,8 @@ export async function runTasks(
         stream?.setEncoding("utf8").on("data", (/** @type {string} */ text) => (said += text));
       }
     }
-    const status = await ended(child);
+    // turbo ends with 0 if it was interrupted when all tasks had ended.
+    const status = (await ended(child)) || interruptedWith();
     if (status !== 0) process.stderr.write(said);
     return { status, tasks: summarized(tasks, began), backends: backendsIn(environment.FENCED_BACKENDS) };
   } finally {

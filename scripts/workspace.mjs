@@ -7,9 +7,13 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import util from "node:util";
 import { inlinePrograms } from "./inline-programs.mjs";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** The exit code of a process that was asked to end while one of its children ran, which may end as if nothing had happened. */
+let interruption = 0;
 
 /** Where the launchers of npm and pnpm are scripts, which only a shell starts. */
 export const onWindows = process.platform === "win32";
@@ -96,8 +100,44 @@ export function runAndExit(script, args, cwd = root) {
  * @param {import("node:child_process").ChildProcess} child
  */
 export function stopTogether(child) {
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  process.on("SIGINT", () => (interruption = 130));
+  process.on("SIGTERM", () => {
+    interruption = 143;
+    child.kill("SIGTERM");
+  });
+}
+
+/** The exit code of a process that was asked to end while one of its children ran; 0: it was not. */
+export function interruptedWith() {
+  return interruption;
+}
+
+/** Prints the comment at the beginning of a script, and ends it, if its user asked for help. */
+export function helpIfAsked() {
+  if (!userArguments().some((word) => word === "--help" || word === "-h")) return;
+  process.stdout.write(`${about(process.argv[1] ?? "")}\n`);
+  process.exit();
+}
+
+/**
+ * The arguments of a script's user. Prints its help if they ask for that, and what is wrong with them if something is.
+ *
+ * @template {import("node:util").ParseArgsConfig} Config
+ * @param {Config} config
+ */
+export function commandLine(config) {
+  helpIfAsked();
+  try {
+    return util.parseArgs({ ...config, args: userArguments() });
+  } catch (error) {
+    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${about(process.argv[1] ?? "")}\n`);
+  }
+}
+
+/** @param {string} script */
+function about(script) {
+  const [, comment = ""] = /^\/\*\*\n([^]*?)\n \*\//.exec(readFileSync(script, "utf8")) ?? [];
+  return comment.replaceAll(/^ \* ?/gm, "");
 }
 
 /** The user's arguments. npm removes the `--` of `npm run demo -- task`, pnpm passes it on. */

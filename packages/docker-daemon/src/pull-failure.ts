@@ -61,7 +61,7 @@ export function explainPull(image: string, said: string): PullFailure {
   if (problem !== undefined) {
     return {
       why: `the daemon cannot reach ${registry} (${problem})`,
-      remedy: 'Check the daemon\'s network and proxy, or build or load the image beforehand and set `pull: "never"`.',
+      remedy: "Check the daemon's network and proxy, or build or load the image beforehand.",
     };
   }
   const meaning = meanings.find((each) => each.said.test(words));

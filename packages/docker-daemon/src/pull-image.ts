@@ -49,7 +49,11 @@ export async function ensureImage(docker: Docker, request: ImageRequest, signal:
   } catch (cause) {
     signal.throwIfAborted();
     const { why, remedy } = explainPull(request.image, dockerReason(cause));
-    throw new BackendUnavailableError(`The image "${request.image}" could not be pulled: ${why}`, { remedy, cause });
+    const without = request.pull === "always" ? " To use the one that is there, leave `pull` out." : "";
+    throw new BackendUnavailableError(`The image "${request.image}" could not be pulled: ${why}`, {
+      remedy: `${remedy}${without}`,
+      cause,
+    });
   }
 }
 

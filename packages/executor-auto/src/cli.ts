@@ -33,6 +33,12 @@ try {
   process.exitCode = report(signal.aborted ? signal.reason : error);
 }
 
+/** The command that the mistake is in, if there is one. */
+function commandOf({ code }: CommanderError): string {
+  const [, , first] = process.argv;
+  return first === undefined || first.startsWith("-") || code === "commander.unknownCommand" ? "" : `${first} `;
+}
+
 /** Prints what went wrong, and returns the exit code. */
 function report(error: unknown): number {
   if (error instanceof Interruption) return error.exitCode;
@@ -41,7 +47,7 @@ function report(error: unknown): number {
     say(
       error.code === "commander.help"
         ? program.helpInformation()
-        : `${error.message.replace(/^error: /, "")}\nAll options: fenced ${process.argv[2]?.startsWith("-") === false ? `${process.argv[2]} ` : ""}--help`,
+        : `${error.message.replace(/^error: /, "")}\nAll options: fenced ${commandOf(error)}--help`,
     );
     return 2;
   }

@@ -50,6 +50,20 @@ describe("fenced run", () => {
   });
 
   it.each([
+    [["ru", "answer.md"], 2, "All options: fenced --help\n"],
+    [["run"], 2, "All options: fenced run --help\n"],
+    [
+      ["run", "-", "-q", "--executor", "local", "--work-dir", process.execPath],
+      125,
+      "set --work-dir to a directory.\n",
+    ],
+  ])("says what to do after %j", async (words, code, end) => {
+    const text = markdown(["javascript", "console.log(1)"]);
+    const { exitCode, stderr } = await runNode(cli, words, {}, text).outcome;
+    expect([exitCode, stderr.endsWith(end)]).toEqual([code, true]);
+  });
+
+  it.each([
     [["--image", "", "--executor", "docker"], "--image is empty. It must not be empty.\n"],
     [["--allow", "https://a.test"], "--allow is"],
     [["--work-dir", "~/a", "--executor", "local", "-q"], '--work-dir is "~/a"'],

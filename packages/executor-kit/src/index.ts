@@ -65,7 +65,7 @@ export {
   writeOwnFile,
 } from "./workspace/session-directories.ts";
 export { pythonCandidates } from "./python-candidates.ts";
-export { refusalRemedy } from "./workspace/refusal-remedy.ts";
+export { creationRemedy, refusalRemedy } from "./workspace/refusal-remedy.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
 export { pathBytes, pathOfLatin1 } from "./workspace/path-bytes.ts";

@@ -2,7 +2,7 @@
 import { Console } from "node:console";
 import { once } from "node:events";
 import { inspect } from "node:util";
-import { type CodeExecutor, FencedError } from "@fenced/core";
+import { type CodeExecutor, FencedError, InvalidInputError } from "@fenced/core";
 import { executorModel } from "./cli/executor-model.ts";
 import { onInterruption } from "./cli/interruption.ts";
 import { loadExecutor } from "./cli/load-executor.ts";
@@ -35,7 +35,7 @@ try {
 } catch (error) {
   // The exit code already shows it then.
   if (interrupted?.aborted === true) process.exit();
-  process.exitCode = error instanceof UsageError ? 2 : 1;
+  process.exitCode = error instanceof UsageError || InvalidInputError.isInstance(error) ? 2 : 1;
   if (error instanceof UsageError) say(error.message);
   else say(FencedError.isInstance(error) ? onCommandLine(error) : error);
 }

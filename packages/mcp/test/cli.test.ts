@@ -91,6 +91,13 @@ describe("the command line", () => {
     ["a package that is not allowed", ["--component", foreign], {}, ["--allow-package fenced-executor-mine"]],
     ["a missing host", ["--executor", "ssh"], {}, ["not valid: host: ", "Correct --config or the option"]],
     ["a directory of the shell", ["--executor", "local", "--work-dir", "~/a"], {}, ['--work-dir is "~/a"']],
+    ["a short token", ["--executor", "local", "--http", "--token", "short"], {}, ["--token is not valid"]],
+    [
+      "a token of the environment",
+      ["--executor", "local", "--http"],
+      { FENCED_MCP_TOKEN: "short" },
+      ["--token is not"],
+    ],
     [
       "a wrong setting",
       ["--config", '{"memoryBytes":-1,"startTimeoutMs":"x"}'],

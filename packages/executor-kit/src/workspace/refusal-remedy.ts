@@ -15,3 +15,11 @@ export function refusalRemedy(code: string | undefined): string {
   if (code === "ENOENT" || code === "ENOTDIR") return "The directory no longer exists: call stop() and start().";
   return "Check that the directory can be written to, and that the disk is not full.";
 }
+
+/** What to do if a work directory could not be created. */
+export function creationRemedy(code: string | undefined): string {
+  if (code === "EEXIST" || code === "ENOTDIR") {
+    return "Its path leads to a file, or through one: set `workDir` to a directory.";
+  }
+  return refusalRemedy(code);
+}

@@ -13,7 +13,7 @@ import type { LeashOptions } from "../processes/leash.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
 import { openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
-import { refusalRemedy } from "./refusal-remedy.ts";
+import { creationRemedy, refusalRemedy } from "./refusal-remedy.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
 import { errorCode, workspaceReplaced } from "./workspace-errors.ts";
 
@@ -89,10 +89,13 @@ export class SessionDirectories {
       const { uid, gid } = await directory.stat();
       this.#owner = { uid, gid };
     } catch (cause) {
-      throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
-        remedy: refusalRemedy(errorCode(cause)),
-        cause,
-      });
+      throw new BackendUnavailableError(
+        `The work directory could not be created: ${cause instanceof Error ? cause.message : String(cause)}`,
+        {
+          remedy: creationRemedy(errorCode(cause)),
+          cause,
+        },
+      );
     }
   }
 

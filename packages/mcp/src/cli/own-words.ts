@@ -6,6 +6,9 @@ const ownNames: Readonly<Record<string, string>> = {
   image: "--image",
   workDir: "--work-dir",
   timeoutMs: "--timeout-ms",
+  token: "--token",
+  allowedHosts: "--allow-host",
+  allowedOrigins: "--allow-origin",
   poolManagementEndpoint: "ACA_POOL_MANAGEMENT_ENDPOINT",
 };
 
