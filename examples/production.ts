@@ -1,29 +1,68 @@
-// A complete service: uploads, runs as server-sent events, approvals, quotas, idle limits, clean shutdown on SIGTERM.
-// needs: python3
+// A complete service in three replicas: uploads, runs as server-sent events, approvals, quotas, a rolling restart without a loss.
+// needs: python3, redis
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { InvalidInputError } from "@fenced/core";
 import { readEventStream } from "@fenced/core/web";
+import { startRedis } from "@fenced/test-support/databases";
+import { roundRobin } from "./production/proxy.ts";
 
 const program = fileURLToPath(new URL("production/service.ts", import.meta.url));
-const service = spawn(process.execPath, [...process.execArgv, program], {
-  env: { ...process.env, PORT: "0", GRACE_MS: "500", TOKENS: "a-secret=ann,b-secret=bob" },
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const [line] = (await once(createInterface(service.stdout), "line")) as [string];
-const url = /http:\S+/.exec(line)?.[0] ?? "";
+const redis = await startRedis();
+const checkpoints = await mkdtemp(join(tmpdir(), "production-"));
 
-function send(token: string, method: string, path: string, body?: string): Promise<Response> {
-  const headers = { authorization: `Bearer ${token}` };
-  return fetch(`${url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+interface Replica {
+  readonly process: ChildProcess;
+  readonly url: string;
 }
-const run = async (token: string, code: string): Promise<object[]> => {
+
+async function startReplica(port = "0"): Promise<Replica> {
+  const service = spawn(process.execPath, [...process.execArgv, program], {
+    env: {
+      ...process.env,
+      PORT: port,
+      GRACE_MS: "500",
+      TOKENS: "a-secret=ann,b-secret=bob",
+      REDIS_URL: redis.url,
+      CHECKPOINTS: checkpoints,
+    },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(createInterface(service.stdout), "line")) as [string];
+  return { process: service, url: /http:\S+/.exec(line)?.[0] ?? "" };
+}
+
+async function stopReplica({ process: service }: Replica): Promise<void> {
+  const exit = once(service, "exit");
+  service.kill("SIGTERM");
+  assert.deepEqual(await exit, [0, null]);
+}
+
+const replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
+const proxy = roundRobin(replicas.map(({ url }) => url)).listen(0, "127.0.0.1");
+await once(proxy, "listening");
+const address = proxy.address();
+const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+
+function send(token: string, method: string, path: string, body?: string, to = url): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}` };
+  return fetch(`${to}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+}
+/** How many sessions or chats of all replicas are in a state. */
+async function count(state: "chats" | "running"): Promise<number> {
+  const texts = await Promise.all(replicas.map(async (each) => (await fetch(`${each.url}/health`)).text()));
+  return texts.reduce((sum, text) => sum + Number(new RegExp(`"${state}":(\\d+)`).exec(text)?.[1]), 0);
+}
+const run = async (token: string, code: string, to = url): Promise<object[]> => {
   const events: object[] = [];
-  const response = await send(token, "POST", "/runs", JSON.stringify([{ language: "python", code }]));
+  const response = await send(token, "POST", "/runs", JSON.stringify([{ language: "python", code }]), to);
   for await (const event of readEventStream(response)) events.push(event);
   return events;
 };
@@ -68,9 +107,11 @@ assert.equal((await send("a-secret", "DELETE", where)).status, 204);
 
 // Code that adds to a file while it is sent cannot write into the next response of the connection.
 const adding = "f = open('log.txt', 'a')\nfor n in range(20000): f.write('HTTP/1.1 200 OK '); f.flush()";
-const added = run("a-secret", `open('log.txt', 'w').close()\n${adding}`);
+// In another replica, the request for the file would wait for the end of the run.
+const [{ url: near }] = replicas;
+const added = run("a-secret", `open('log.txt', 'w').close()\n${adding}`, near);
 for (let asked = 0, status = 404; asked < 50; status === 200 && asked++) {
-  const log = await send("a-secret", "GET", "/files/log.txt");
+  const log = await send("a-secret", "GET", "/files/log.txt", undefined, near);
   status = log.status;
   if (status === 200) assert.equal((await log.text()).length, Number(log.headers.get("content-length")));
 }
@@ -91,16 +132,42 @@ for await (const event of readEventStream(
   if ("content" in event) texts.push(String(event.content));
 }
 assert.equal(texts.at(-1), "approved\n");
-assert.match(await (await fetch(`${url}/health`)).text(), /"chats":0/);
+assert.equal(await count("chats"), 0);
 await assert.rejects(run("a-secret", 7 as never), InvalidInputError);
 
-// SIGTERM while a program is running: the service ends it and exits.
+// A deployment replaces one replica after another, while bob goes on working: nothing is lost, and nothing happens twice.
+const counter =
+  "n = int(open('n').read()) + 1 if __import__('os').path.exists('n') else 1; open('n', 'w').write(str(n)); print(n)";
+const deployed = new AbortController();
+const working = (async () => {
+  const numbers: number[] = [];
+  while (!deployed.signal.aborted) {
+    const last = JSON.stringify((await run("b-secret", counter).catch(() => [])).at(-1) ?? "refused");
+    // A replica that shuts down refuses what it has not begun: try again.
+    if (last.includes("refused") || last.includes('"type":"error"')) continue;
+    numbers.push(Number(/"output":"(\d+)/.exec(last)?.[1]));
+  }
+  return numbers;
+})();
+for (const [index, replica] of replicas.entries()) {
+  await stopReplica(replica);
+  replicas[index] = await startReplica(new URL(replica.url).port);
+}
+deployed.abort();
+const numbers = await working;
+assert.deepEqual(
+  numbers,
+  numbers.map((_, index) => index + 1),
+);
+
+// SIGTERM while a program is running: its replica ends it and exits, and so do the others.
 const busy = run("b-secret", "import time; print('busy', flush=True); time.sleep(600)").catch(
   (error: unknown) => error,
 );
-while (!/"running":1/.test(await (await fetch(`${url}/health`)).text()));
-const exit = once(service, "exit");
-service.kill("SIGTERM");
-const [exitCode] = (await exit) as [number | null];
-console.log("exit code", exitCode, String(await busy));
-assert.equal(exitCode, 0);
+while ((await count("running")) === 0);
+await Promise.all(replicas.map(stopReplica));
+console.log(`${numbers.length} runs during the deployment; then`, String(await busy));
+proxy.close();
+proxy.closeAllConnections();
+await redis[Symbol.asyncDispose]();
+await rm(checkpoints, { recursive: true });

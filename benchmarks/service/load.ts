@@ -18,6 +18,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { readEventStream } from "@fenced/core/web";
+import { startRedis } from "@fenced/test-support/databases";
 
 const { values } = parseArgs({
   options: {
@@ -35,6 +36,8 @@ const killedAt = new Map<string, number>();
 
 /** Where the services have their temporary folders, and a variable that all their processes on this host have. */
 const folder = await mkdtemp(path.join(tmpdir(), "load-"));
+const redis = await startRedis();
+const checkpoints = await mkdtemp(path.join(tmpdir(), "load-checkpoints-"));
 const mark = `FENCED_LOAD=${randomUUID()}`;
 
 interface Service {
@@ -51,6 +54,8 @@ async function startService(users: number, graceMs: number): Promise<Service> {
       TOKENS,
       SANDBOX_IMAGE: values.image,
       GRACE_MS: String(graceMs),
+      REDIS_URL: redis.url,
+      CHECKPOINTS: checkpoints,
       TMPDIR: folder,
       FENCED_LOAD: mark.split("=")[1],
     },
@@ -203,6 +208,8 @@ for (let term = 0; term < Number(values.terms); term++) {
   for (const id of containers.keys()) seen.add(id);
 }
 const remains = await lastingly();
+await redis[Symbol.asyncDispose]();
+await rm(checkpoints, { recursive: true });
 await rm(folder, { recursive: true, force: true });
 for (const each of remains) console.log(each);
 console.log(

@@ -75,6 +75,7 @@ const sections: readonly Section[] = [
     text: "In production",
     items: [
       "docs/production.md",
+      "docs/many-processes.md",
       ["packages/pool/README.md", "Sessions and pools"],
       ["packages/checkpoints/README.md", "Stores of checkpoints"],
       ["docs/capacity.md", "Capacity of a machine"],
