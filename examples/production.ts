@@ -8,13 +8,13 @@ import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { InvalidInputError } from "@fenced/core";
 import { readEventStream } from "@fenced/core/web";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { startRedis } from "@fenced/test-support/databases";
 import { roundRobin } from "./production/proxy.ts";
 
-const program = fileURLToPath(new URL("production/service.ts", import.meta.url));
+const [node, ...program] = await bundledCommand(join(import.meta.filename, "../production/service.ts"));
 const redis = await startRedis();
 const checkpoints = await mkdtemp(join(tmpdir(), "production-"));
 
@@ -24,7 +24,7 @@ interface Replica {
 }
 
 async function startReplica(port = "0"): Promise<Replica> {
-  const service = spawn(process.execPath, [...process.execArgv, program], {
+  const service = spawn(node, program, {
     env: {
       ...process.env,
       PORT: port,
