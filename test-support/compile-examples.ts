@@ -14,6 +14,7 @@ export async function compileExamples(folder: string, files: readonly string[]):
   const chosen = files.filter(
     (file) => !/execArgv|import\.meta\.filename/.test(readFileSync(join(folder, file), "utf8")),
   );
+  if (chosen.length === 0) return new Map();
   const directory = join(folder, "node_modules/.cache/fenced-examples");
   await rm(directory, { recursive: true, force: true });
   const bundle = await rolldown({
