@@ -160,8 +160,12 @@ describe.each(anyVersion)("a lost server (%s)", (version) => {
     const { output } = await one.executeCodeBlocks([python("import os; print(os.getppid(), flush=True)")]);
     await other.start();
     for (const { files } of [one, other]) await files.write("before.txt", "1");
+    let losses = 0;
+    for (const executor of [one, other]) executor.onSessionLost(() => (losses += 1));
     process.kill(Number(output), "SIGKILL");
     for (const { files } of [one, other]) await files.write("after.txt", "2");
+    // A block that begins before would fail, since nobody knows what became of it.
+    await expect.poll(() => losses, { timeout: 60_000 }).toBe(2);
     const list = python("import os; print(*sorted(os.listdir('.')))");
     for (const executor of [one, other]) {
       expect(await executor.executeCodeBlocks([list])).toMatchObject({
