@@ -1,6 +1,8 @@
 import type { CheckpointOptions, CheckpointReceipt, RestoreOption, RestoreReceipt } from "@fenced/core";
 import { untilAborted } from "@fenced/core/abort";
 import type { Place } from "../place.ts";
+import type { BlockOutcome, BlockRun } from "../run/block-run.ts";
+import type { Sink } from "../run/sink.ts";
 import { Issues } from "./issues.ts";
 import { KeptFiles } from "./kept-files.ts";
 import { restoreFiles } from "./restore-checkpoint.ts";
@@ -57,6 +59,18 @@ export class SessionCheckpoints {
     const { files, facts } = place;
     const { workspacePath } = facts;
     if (variables && !isStateful) throw noVariables();
+    const runs: Promise<unknown>[] = [];
+    const copy = place.copy?.bind(place);
+    const python = {
+      files,
+      facts,
+      ...(copy && { copy }),
+      run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
+        const run = place.run(block, sink);
+        runs.push(run);
+        return run;
+      },
+    };
     const taken = takeCheckpoint({
       store,
       files,
@@ -64,12 +78,14 @@ export class SessionCheckpoints {
       maxBytes,
       signal,
       kept: this.#kept,
-      variables: variables ? (writer, issues) => keepVariables(place, { writer, issues, signal }) : undefined,
+      variables: variables ? (writer, issues) => keepVariables(python, { writer, issues, signal }) : undefined,
     });
     try {
       // The store may not answer.
       return await untilAborted(taken, signal);
     } catch (error) {
+      // The next call must not find the interpreter writing variables.
+      await Promise.allSettled(runs);
       // It may have been completing the checkpoint, whose id nobody gets.
       void taken.then(({ id }) => store.delete(id)).catch(() => {});
       throw error;

@@ -110,6 +110,26 @@ while not os.path.exists("over") and time.time() < end:
       },
     },
     {
+      name: "a checkpoint that is cancelled while it writes a variable leaves the session usable",
+      needs: [stateful, language("python")],
+      async run(kit) {
+        const executor = await kit.create();
+        const slow = `import time
+class Slow:
+    def __reduce__(self):
+        time.sleep(30)
+slow = Slow()
+`;
+        await kit.succeed(executor, { language: "python", code: slow });
+        const signal = AbortSignal.timeout(700);
+        const taking = executor.checkpoint?.({ store: new MemoryStore(), variables: true, signal });
+        assert.ok(taking, "the executor has no method checkpoint");
+        await assert.rejects(kit.within("the cancelled checkpoint", taking), { name: "TimeoutError" });
+        const { output } = await kit.succeed(executor, { language: "python", code: "print(6 * 7)" });
+        assert.equal(output, "42\n");
+      },
+    },
+    {
       name: "variables of Python come back, and those that cannot are listed",
       needs: [stateful, language("python")],
       async run(kit) {
