@@ -41,6 +41,7 @@ import { ensureInstalled, root, userArguments } from "./workspace.mjs";
  * @property {string} file - Relative to the package.
  * @property {string} line - Occurs exactly once in the file; without the white space around it.
  * @property {string} becomes
+ * @property {string} [project] - In place of the package's.
  * @property {readonly string[]} [tests] - In place of the package's.
  */
 
@@ -92,7 +93,7 @@ function mutationsOf(name) {
   const file = join(root, "packages", name, "test", "mutations.json");
   if (!existsSync(file)) return [];
   const { project = name, tests, mutations } = /** @type {Mutations} */ (JSON.parse(readFileSync(file, "utf8")));
-  return mutations.map((mutation) => ({ tests, ...mutation, name, project }));
+  return mutations.map((mutation) => ({ tests, project, ...mutation, name }));
 }
 
 /**

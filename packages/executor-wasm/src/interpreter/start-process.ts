@@ -20,6 +20,12 @@ const heapMegabytes = 256;
 /** Kilobytes of V8's stack in the process of QuickJS, whose own limit (in `javascript.mjs`) must be reached first. */
 const stackKilobytes = 3900;
 
+/**
+ * How much of a function runs before V8 optimizes it: 8 to 55 times its default. To optimize the loop that evaluates Python takes more
+ * than a second of another processor's time, and gains nothing; with this budget, what computes for longer, such as a hash, still is.
+ */
+const tieringBudget = 100_000_000;
+
 /** Options of `startPython` and `startJavaScript`. */
 export interface ProcessOptions {
   readonly memoryBytes: number;
@@ -98,7 +104,7 @@ export function startPython(options: ProcessOptions, files: PythonFiles | Python
     TMPDIR: "/tmp",
     USER: "web_user",
   };
-  const common = { program: pythonProcess, flags: [], options };
+  const common = { program: pythonProcess, flags: [`--wasm-tiering-budget=${tieringBudget}`], options };
   if ("modules" in files) {
     const directories = [directory, ...(files.wheel === undefined ? [] : [path.dirname(files.wheel)])];
     return startProcess({ ...common, plan: { directory, memoryBytes, env, load: files }, directories, inherited: [] });
