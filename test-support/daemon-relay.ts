@@ -7,6 +7,15 @@ import type { Duplex } from "node:stream";
 export interface DaemonRelay extends AsyncDisposable {
   /** As in `DOCKER_HOST`: TCP on the loopback interface. */
   readonly address: string;
+
+  /** How many streams of programs in containers there are. */
+  readonly streams: number;
+
+  /** Breaks the streams of programs in containers; returns how many there were. */
+  cut(): number;
+
+  /** From now on, refuses requests and breaks those under way; or lets them pass again. */
+  refuse(isRefusing: boolean): void;
 }
 
 /** What a test does when requests pass. */
@@ -19,8 +28,19 @@ export interface RelayHooks {
 
 /** The daemon at `socketPath`, over TCP. */
 export async function relayDaemon(socketPath: string, hooks: RelayHooks = {}): Promise<DaemonRelay> {
+  const streams = new Set<Duplex>();
+  let isRefused = false;
+  const cut = (): number => {
+    const { size } = streams;
+    for (const each of streams) each.destroy();
+    return size;
+  };
   const server = createServer((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
+    if (isRefused) {
+      outgoing.destroy();
+      return;
+    }
     hooks.before?.(incoming);
     const passed = request({ socketPath, method, path, headers }, (answer) => {
       hooks.answered?.(incoming);
@@ -32,6 +52,12 @@ export async function relayDaemon(socketPath: string, hooks: RelayHooks = {}): P
     incoming.pipe(passed);
   });
   server.on("upgrade", ({ method, url: path, headers }, client, head) => {
+    if (isRefused) {
+      client.destroy();
+      return;
+    }
+    streams.add(client);
+    client.on("close", () => streams.delete(client));
     const passed = request({ socketPath, method, path, headers });
     passed.on("upgrade", (answer, upstream) => {
       const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
@@ -51,6 +77,16 @@ export async function relayDaemon(socketPath: string, hooks: RelayHooks = {}): P
   if (address === null || typeof address === "string") throw new Error("the server has no port");
   return {
     address: `tcp://127.0.0.1:${address.port}`,
+    get streams() {
+      return streams.size;
+    },
+    cut,
+    refuse(isRefusing) {
+      isRefused = isRefusing;
+      if (!isRefusing) return;
+      cut();
+      server.closeAllConnections();
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

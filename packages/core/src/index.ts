@@ -60,6 +60,7 @@ export {
 } from "./execution/code-result-for-model.ts";
 export { describeCodeExecutor } from "./execution/describe-code-executor.ts";
 export { describeCodeResult, savedFileNames } from "./execution/describe-code-result.ts";
+export { connectExecutor, type ConnectExecutorOptions } from "./execution/connect-executor.ts";
 export type { Display, MimeBundle } from "./execution/display.ts";
 export { displayImage, type DisplayImage } from "./execution/display-image.ts";
 export type { ExecuteOptions } from "./execution/execute-options.ts";
@@ -92,6 +93,7 @@ export {
   makeCodeResult,
   type OutputLayout,
 } from "./execution/make-code-result.ts";
+export type { SessionCallbacks, SessionHandle, SessionToConnect } from "./execution/session-handle.ts";
 export type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "./execution/workspace-files.ts";
 
 export { Alias } from "./functions/alias.ts";

@@ -10,10 +10,14 @@ import {
   languageTable,
   type Backend,
   type LanguageCommand,
+  withoutCallbacks,
 } from "@fenced/executor-kit";
 import { containerNetwork } from "./container/container-options.ts";
 import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
+import { sessionFromJson, type SessionToUse } from "./left-session.ts";
+
+const provider = "@fenced/executor-docker:DockerCommandLineCodeExecutor";
 
 /**
  * Runs each block in a new process in a Docker or Podman container, with `/workspace` as the working directory. The
@@ -26,10 +30,14 @@ import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-exec
  */
 export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<DockerCommandLineCodeExecutor> = defineComponent({
-    provider: "@fenced/executor-docker:DockerCommandLineCodeExecutor",
+    provider,
     componentType: "code_executor",
     schema: dockerExecutorOptions,
     load: (options) => new DockerCommandLineCodeExecutor(options),
+    connect: (options, { session, takeOver, callbacks }) => {
+      const left = { ...sessionFromJson(session, provider), takeOver };
+      return new DockerCommandLineCodeExecutor({ ...options, ...callbacks }, left);
+    },
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -37,10 +45,17 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #options: DockerExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
 
-  /** @throws InvalidInputError if an option is unknown or wrong. */
-  constructor(options: DockerExecutorOptions = {}) {
+  /** The session to connect to, until that has been done. */
+  #left: SessionToUse | undefined;
+
+  /**
+   * @param left - a session to connect to; set by `connectExecutor`. Default: a new one.
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
+  constructor(options: DockerExecutorOptions = {}, left?: SessionToUse) {
     const checked = checkOptions(dockerExecutorOptions, options, "DockerCommandLineCodeExecutor");
-    super(checked);
+    super(checked, undefined, left?.id);
+    this.#left = left;
     this.#given = checked;
     const { docker } = checked;
     this.#options = {
@@ -54,6 +69,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...(checked.reuse === true ? {} : reachOf(checked)),
       isolation: "container",
     };
@@ -69,8 +85,14 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     return DockerCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
+  protected override dumpForHandle(): ComponentModel {
+    return DockerCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#given }));
+  }
+
   protected async openBackend(): Promise<Backend> {
-    const request = { ...this.request(this.#options, this.#table), containerName: this.containerName };
+    const left = this.#left;
+    this.#left = undefined;
+    const request = { ...this.request(this.#options, this.#table), containerName: this.containerName, left };
     const connector = await DockerConnector.open(request);
     const backend = connector.backend();
     if (this.#options.stateful !== true) return backend;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
 import { ContainerLeash, type Daemon, findDaemon, giveDirectory } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
@@ -6,6 +7,8 @@ import {
   findPlaceLanguages,
   programsPlace,
   Leash,
+  type LeashOptions,
+  type PlaceEnd,
   programsOf,
   SessionDirectories,
 } from "@fenced/executor-kit";
@@ -16,6 +19,7 @@ import {
   type PlaceWorkspace,
   PublishedPorts,
   requestedSettings,
+  SentWorkspace,
   sessionMark,
   SessionNetwork,
   SupervisedBackend,
@@ -31,9 +35,12 @@ import { openContainer, type OpenContainer } from "./container/open-container.ts
 import type { RunningContainer } from "./container/running-container.ts";
 import { VolumeWorkspace } from "./container/volume-workspace.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
+import { newAddress, type SessionAddress, type SessionToUse, sessionToJson } from "./left-session.ts";
 
 interface DockerRequest extends CommandLineRequest<DockerExecutorOptions> {
   readonly containerName: string;
+  /** A session to connect to instead of creating the first container. */
+  readonly left: SessionToUse | undefined;
 }
 
 /** Connects to containers of one daemon, and has what outlives a container while the executor is started. */
@@ -64,7 +71,7 @@ export class DockerConnector implements Connector {
     const daemon = await findDaemon(request.options.docker);
     const directories = await SessionDirectories.plan({ ...request, workDirectory: request.options.workDir });
     // Started before there is anything to remove, since this program may die at any moment.
-    const leash = new Leash({ mark: { name: sessionMark, value: request.id }, ...directories.leashed });
+    const leash = new Leash(leashed(request, directories));
     const connector = new DockerConnector(request, daemon, directories, leash);
     try {
       await directories.make();
@@ -92,12 +99,16 @@ export class DockerConnector implements Connector {
   }
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
-    const { options, id, table } = this.#request;
+    const { options, id, table, left } = this.#request;
     const isFirst = this.#current === undefined;
     if (!isFirst) await this.#findDaemonAgain();
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
+    const { keepAliveMs = 0 } = options;
+    const address = keepAliveMs > 0 ? ((isFirst ? left : undefined) ?? newAddress()) : undefined;
     const opened = await openContainer(
       {
+        ...(isFirst && left && { left }),
+        ...(address && { address }),
         // A pull has been done for the first one.
         options: isFirst ? options : { ...options, pull: pullAgain(options) },
         owner: id,
@@ -111,31 +122,37 @@ export class DockerConnector implements Connector {
       signal,
     );
     try {
-      const connection = await this.#connectionTo(opened, directory);
+      const connection = await this.#connectionTo(opened, directory, address);
       this.#current = opened.container;
       return connection;
     } catch (error) {
-      await discard(opened);
+      if (opened.isLeft) await opened.container.leave();
+      else await discard(opened);
       throw error;
     }
   }
 
   /** Deletes everything that the options do not keep. */
-  async close(): Promise<void> {
+  async close({ isDetached = false }: Pick<PlaceEnd, "isDetached"> = {}): Promise<void> {
+    const goesOn = isDetached || this.#current?.isTakenOver === true;
     this.#published?.close();
     try {
       await this.#discardReplaced();
       if (!this.#isLeftBehind) await this.#containerLeash.release();
     } finally {
-      await this.#directories.remove();
+      await this.#directories.remove(goesOn);
       await this.#leash.release();
       this.#daemon.release();
     }
   }
 
-  async #connectionTo(opened: OpenContainer, directory: string): Promise<Connection> {
-    const { container, kind, foreign, hasNetwork } = opened;
-    const { options, table, givenLanguages } = this.#request;
+  async #connectionTo(
+    opened: OpenContainer,
+    directory: string,
+    address: SessionAddress | undefined,
+  ): Promise<Connection> {
+    const { container, foreign, hasNetwork, isLeft } = opened;
+    const { options, table, givenLanguages, id } = this.#request;
     const { supervisor } = container;
     if (this.#published && !supervisor) {
       throw new InvalidInputError("`dockerPorts` needs Python in the container, and this one has none", {
@@ -143,10 +160,7 @@ export class DockerConnector implements Connector {
       });
     }
     const image = programsPlace(`the image ${options.image ?? defaultImage}`, options.env);
-    const workspace =
-      kind === "bind"
-        ? new HostWorkspace(this.#directories, { keepFiles: keepsFiles(options), seenAs: workspacePath })
-        : await this.#openVolume(container);
+    const workspace = await this.#openWorkspace(opened);
     // Without Python, nothing in the container carries connections to the proxy.
     const isCutOff = !supervisor && containerNetwork(options).byDefault === true;
     return {
@@ -158,10 +172,24 @@ export class DockerConnector implements Connector {
       isLosing: () => container.isLosing,
       hasNetwork: hasNetwork || isCutOff,
       outlivesSession: options.stopContainer === false || foreign,
+      isLeft,
+      ...(address && { session: sessionToJson({ id, container: container.id, ...address }) }),
       ...(isCutOff && { capabilities: cutOff }),
       ...(this.#published && { ports: this.#published.ports }),
-      end: ({ isReplaced }) => (isReplaced ? this.#replace(opened) : this.#leave(opened, workspace)),
+      end: async ({ isReplaced, isDetached = false }) => {
+        if (isDetached || container.isTakenOver) await container.leave();
+        else if (isReplaced) await this.#replace(opened);
+        else await this.#leave(opened, workspace);
+      },
     };
+  }
+
+  /** The files of a session that outlives this program are reached only through its supervisor, from wherever that is. */
+  #openWorkspace({ container, kind, isLeft }: OpenContainer): Promise<PlaceWorkspace> | PlaceWorkspace {
+    const { options } = this.#request;
+    if ((options.keepAliveMs ?? 0) > 0) return this.#openSent(container, isLeft ? "left" : kind);
+    if (kind === "volume") return this.#openVolume(container);
+    return new HostWorkspace(this.#directories, { keepFiles: keepsFiles(options), seenAs: workspacePath });
   }
 
   /** Removes a container that another one replaces, at once only if its daemon may answer. */
@@ -229,9 +257,32 @@ export class DockerConnector implements Connector {
 
   #leashContainers(): ContainerLeash {
     const { options, id } = this.#request;
-    const { stopContainer = true, autoRemove = true } = options;
-    const end = stopContainer ? (autoRemove ? "remove" : "kill") : "keep";
+    const { stopContainer = true, autoRemove = true, keepAliveMs = 0 } = options;
+    const end = stopContainer && keepAliveMs === 0 ? (autoRemove ? "remove" : "kill") : "keep";
     return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
+  }
+
+  /**
+   * @param kind - where the work directory comes from; one that an earlier program has left may be another host's.
+   * @throws InvalidInputError if there is no supervisor.
+   */
+  async #openSent(
+    { id, inventory, supervisor }: RunningContainer,
+    kind: OpenContainer["kind"] | "left",
+  ): Promise<SentWorkspace> {
+    const { options, functions, functionsModule } = this.#request;
+    if (!supervisor) throw noServer(options.image ?? defaultImage);
+    if (kind === "volume") await giveDirectory(this.#daemon.docker.getContainer(id), workspacePath, inventory.owner);
+    return new SentWorkspace({
+      supervisor,
+      python: pythonOf(inventory),
+      path: workspacePath,
+      filePrefix: this.#directories.filePrefix,
+      keepFiles: keepsFiles(options),
+      functionsModule,
+      ...(kind === "bind" && { onHost: this.#directories.workDirectory }),
+      hasPackage: functions.some(({ language }) => language === "javascript"),
+    });
   }
 
   /** @throws InvalidInputError if nothing in the container can carry files. */
@@ -240,7 +291,7 @@ export class DockerConnector implements Connector {
     if (!supervisor) throw noCarrier(workDir, image);
     await giveDirectory(this.#daemon.docker.getContainer(id), workspacePath, inventory.owner);
     const workspace = new VolumeWorkspace(this.#directories, {
-      python: inventory.programs.get("python3") ?? inventory.programs.get("python") ?? "python3",
+      python: pythonOf(inventory),
       supervisor,
       keepFiles: keepsFiles(this.#request.options),
     });
@@ -249,7 +300,17 @@ export class DockerConnector implements Connector {
   }
 }
 
+function pythonOf({ programs }: RunningContainer["inventory"]): string {
+  return programs.get("python3") ?? programs.get("python") ?? "python3";
+}
+
 const cutOff: Partial<ExecutorCapabilities> = { network: "none" };
+
+/** What ends with this program: nothing of a session that outlives it. */
+function leashed({ id, options }: DockerRequest, { leashed: all, sessionDirectory }: SessionDirectories): LeashOptions {
+  if ((options.keepAliveMs ?? 0) === 0) return { mark: { name: sessionMark, value: id }, ...all };
+  return { mark: { name: sessionMark, value: randomUUID() }, remove: [sessionDirectory] };
+}
 
 function keepsFiles({ cleanupTempFiles }: DockerExecutorOptions): boolean {
   return cleanupTempFiles === false;
@@ -275,6 +336,13 @@ function warnKept(name: string, how: string): void {
   process.emitWarning(`The container ${name} ${how}, as configured in the executor's options.`, {
     code: "FENCED_DOCKER_KEPT",
     detail: `Use it again with \`containerName: "${name}", reuse: true\`, or remove it: docker rm --force --volumes ${name}`,
+  });
+}
+
+function noServer(image: string): InvalidInputError {
+  return new InvalidInputError(`\`keepAliveMs\` needs Python in the container, which the image "${image}" lacks`, {
+    remedy: "Use an image that has Python 3.8 or later, or leave `keepAliveMs` out.",
+    option: "image",
   });
 }
 

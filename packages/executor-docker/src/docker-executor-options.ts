@@ -22,6 +22,8 @@ import {
   commandLineExecutorConfig,
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
+  type KeepAliveOptions,
+  keepAliveOptions,
 } from "@fenced/executor-kit";
 import {
   checkStateful,
@@ -56,7 +58,7 @@ export interface VolumeMount {
 
 /** Options of `DockerCommandLineCodeExecutor`; all are optional. */
 export interface DockerExecutorOptions
-  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, ContainerLimits {
+  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, KeepAliveOptions, ContainerLimits {
   /**
    * The image; it needs `sh`, and should have `python3`: see "Images without Python" in the README. Default:
    * `python:3-slim`.
@@ -189,6 +191,7 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
   dockerNetwork: text.exactOptional(),
   dockerPorts: z.array(wholeNumberOption({ from: 1, to: 65_535 })).exactOptional(),
   warm: warmOption.exactOptional(),
+  ...keepAliveOptions,
   ...statefulOptions,
   user: text.exactOptional(),
   docker: dockerConnection.exactOptional(),
@@ -201,6 +204,11 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
   }
   if (bindDir !== undefined && workDir === undefined) {
     refuse(["bindDir"], bindDir, "needs `workDir`, the path of the same directory on this machine");
+  }
+  const { keepAliveMs = 0, stopContainer } = value;
+  if (keepAliveMs > 0 && (reuse === true || stopContainer === false)) {
+    const other = reuse === true ? "`reuse`" : "`stopContainer: false`";
+    refuse(["keepAliveMs"], keepAliveMs, `cannot be combined with ${other}: such a container does not end by itself`);
   }
   if (dockerNetwork === "none") {
     refuse(["dockerNetwork"], dockerNetwork, 'must be the name of a network; for none, set `network: "none"`');

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { testCodeExecutor } from "@fenced/executor-testkit";
+import { type ExecutorSubject, testCodeExecutor } from "@fenced/executor-testkit";
 import { mechanism, needs } from "@fenced/test-support";
 import { afterAll, describe, it } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../src/index.ts";
@@ -9,13 +9,26 @@ import { pythonImage } from "./support/images.ts";
 
 describe("Docker Engine", needs("docker"), () => {
   const image = `${pythonImage}-${randomUUID()}`;
+  const subject: ExecutorSubject = {
+    ...dockerSubject("stateful", pythonImage, image),
+    hostCommand: [...hostCommand(image), "", "stateful"],
+    create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
+  };
+  // Here, there are variables to lose.
+  testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
   testCodeExecutor(
     { describe, it, afterAll },
-    {
-      ...dockerSubject("stateful", pythonImage, image),
-      hostCommand: [...hostCommand(image), "", "stateful"],
-      create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
-    },
-    mechanism("code", "output", "standard input", "stream", "timeout", "state", "lost session", "host functions"),
+    subject,
+    mechanism(
+      "code",
+      "output",
+      "standard input",
+      "stream",
+      "timeout",
+      "state",
+      "lost session",
+      "session that outlives its program",
+      "host functions",
+    ),
   );
 });

@@ -12,7 +12,9 @@ import {
   type ExecutorProcesses,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
+  InvalidInputError,
   type RestoreReceipt,
+  type SessionHandle,
   type StartOptions,
   type SubmitOptions,
   type SubmittedRun,
@@ -59,8 +61,8 @@ export interface SharedParts {
 export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeExecutor {
   /** What the executor is designed to do; an open session may report otherwise. */
   protected abstract readonly offered: ExecutorCapabilities;
-  /** Identifies this executor object; globally unique. */
-  protected readonly id: string = randomUUID();
+  /** Identifies the sessions of this executor object; globally unique. */
+  protected readonly id: string;
   protected readonly timeoutMs: number;
   protected readonly totalTimeoutMs: number;
   protected readonly maxOutputBytes: number;
@@ -68,11 +70,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   /** The functions whose source is copied to the code. */
   protected readonly functions: readonly FunctionWithRequirements[];
   protected readonly functionsModule: string;
-  readonly #telemetry: ExecutorTelemetry = new ExecutorTelemetry(this, this.id);
+  readonly #telemetry: ExecutorTelemetry;
   readonly #life: SessionLife<P> = new SessionLife<P>({
     open: (signal) => this.#telemetry.watchLifeCycle("start", () => this.#open(signal)),
     reset: (current, signal) => this.#telemetry.watchLifeCycle("restart", () => current.reset(signal)),
-    close: (current) => this.#telemetry.watchLifeCycle("stop", () => current.close()),
+    close: (current, isDetached) => this.#telemetry.watchLifeCycle("stop", () => current.close(isDetached)),
   });
   #files: WorkspaceFiles | undefined;
   #processes: ExecutorProcesses | undefined;
@@ -92,8 +94,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
    * @throws InvalidInputError if an option common to all executors is wrong. Subclasses check their own with
    * `checkOptions`.
    * @param shared - what a fork shares with its original. Default: not a fork.
+   * @param id - that of the executor whose session this one connects to. Default: a new one.
    */
-  constructor(options: BaseExecutorOptions, shared?: SharedParts) {
+  constructor(options: BaseExecutorOptions, shared?: SharedParts, id: string = randomUUID()) {
+    this.id = id;
+    this.#telemetry = new ExecutorTelemetry(this, id);
     const checked = checkOptions(baseOptions, options, new.target.name);
     this.timeoutMs = checked.timeoutMs ?? 60_000;
     this.totalTimeoutMs = checked.totalTimeoutMs ?? Infinity;
@@ -128,6 +133,12 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
   abstract dumpComponent(): ComponentModel;
 
+  /**
+   * Returns the same without functions and callbacks, for `handle`; see `withoutCallbacks`. Required if the executor's
+   * places can outlive their programs.
+   */
+  protected dumpForHandle?(): ComponentModel;
+
   get capabilities(): ExecutorCapabilities {
     const facts = this.#life.place?.facts;
     if (facts?.capabilities === undefined) return this.offered;
@@ -141,6 +152,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
   get restored(): RestoreReceipt | undefined {
     return this.#checkpoints.restored;
+  }
+
+  get handle(): SessionHandle | undefined {
+    const session = this.#life.place?.facts.session;
+    return session && this.dumpForHandle && { version: 1, component: this.dumpForHandle(), session };
   }
 
   get processes(): ExecutorProcesses | undefined {
@@ -209,6 +225,16 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   stop(): Promise<void> {
     this.#losses.forget();
     return this.#life.stop();
+  }
+
+  async detach(): Promise<void> {
+    if (this.capabilities.keepAlive !== true) {
+      throw new InvalidInputError("The session ends with its program, so it cannot be left", {
+        remedy: "Set `keepAliveMs`, or call stop().",
+      });
+    }
+    this.#losses.forget();
+    await this.#life.stop(true);
   }
 
   async restart(): Promise<void> {
@@ -334,11 +360,12 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const current = new CurrentPlace(backend, (reason) => this.#losses.tell(reason));
     try {
       const place = await current.ready(signal);
+      if (place.facts.lostState !== undefined) this.#losses.tell(place.facts.lostState);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
       await this.#checkpoints.restoreTo(this.#withState(place), signal);
       return current;
     } catch (error) {
-      await current.close();
+      await current.close(current.last?.facts.isLeft === true);
       throw error instanceof PlaceGone ? placeLost(error) : error;
     }
   }

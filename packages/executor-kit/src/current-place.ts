@@ -1,6 +1,6 @@
 import { ExecutorStoppedError } from "@fenced/core";
 import { followSignals, untilAborted } from "@fenced/core/abort";
-import { type Backend, type Place, PlaceGone } from "./place.ts";
+import { type Backend, type Place, type PlaceEnd, PlaceGone } from "./place.ts";
 
 /** A place that is being opened, for everybody who waits for it. */
 interface PlaceOpening<P> {
@@ -21,6 +21,8 @@ export class CurrentPlace<P extends Place = Place> {
   readonly #closing = new AbortController();
   #last: P | undefined;
   #isUsable = false;
+  /** Another program has the place now, so there will be none here. */
+  #takenOver: Error | undefined;
   #opening: PlaceOpening<P> | undefined;
   #isStopping = false;
   #isResetting = false;
@@ -48,6 +50,7 @@ export class CurrentPlace<P extends Place = Place> {
    */
   async ready(signal: AbortSignal): Promise<P> {
     this.#closing.signal.throwIfAborted();
+    if (this.#takenOver) throw this.#takenOver;
     if (this.usable) return this.usable;
     return this.#replace(signal, false);
   }
@@ -55,6 +58,7 @@ export class CurrentPlace<P extends Place = Place> {
   /** Discards variables and ends all processes, in the same place if that is possible. */
   async reset(signal: AbortSignal): Promise<void> {
     await this.#opening?.opened.catch(() => {});
+    if (this.#takenOver) throw this.#takenOver;
     const place = this.usable;
     if (place?.reset) {
       this.#isResetting = true;
@@ -80,22 +84,27 @@ export class CurrentPlace<P extends Place = Place> {
   }
 
   /** Call this before `close`, while blocks may still be ending. */
-  stopping(): void {
+  stopping(isDetached = false): void {
     this.#isStopping = true;
-    this.#last?.stopping?.();
+    this.#last?.stopping?.(isDetached);
   }
 
-  /** Ends the place and the backend. */
-  async close(): Promise<void> {
+  /**
+   * Ends the place and the backend.
+   *
+   * @param isDetached - the place goes on, for another program.
+   */
+  async close(isDetached = false): Promise<void> {
     this.#isStopping = true;
     this.#closing.abort(new ExecutorStoppedError("The executor is stopped", { remedy: "Call start() again." }));
     await this.#opening?.opened.catch(() => {});
     const last = this.#last;
     this.#last = undefined;
+    const end: PlaceEnd = { isReplaced: false, ...(isDetached && { isDetached }) };
     try {
-      await last?.end({ isReplaced: false });
+      await last?.end(end);
     } finally {
-      await this.#backend.close();
+      await this.#backend.close(end);
     }
   }
 
@@ -134,7 +143,10 @@ export class CurrentPlace<P extends Place = Place> {
     const place = await this.#backend.open({ signal, isRestart });
     this.#last = place;
     this.#isUsable = true;
-    void place.lost?.then(({ message }) => this.giveUp(place, message));
+    void place.lost?.then((reason) => {
+      if (ExecutorStoppedError.isInstance(reason) && !this.#isStopping) this.#takenOver = reason;
+      this.giveUp(place, reason.message);
+    });
     return place;
   }
 }

@@ -74,8 +74,8 @@ export abstract class ForkableCodeExecutor<P extends Place = Place> extends Base
   readonly #options: BaseExecutorOptions;
 
   /** @throws InvalidInputError if an option common to all executors is wrong. */
-  constructor(options: BaseExecutorOptions, shared?: SharedParts) {
-    super(options, shared);
+  constructor(options: BaseExecutorOptions, shared?: SharedParts, id?: string) {
+    super(options, shared, id);
     this.#options = options;
   }
 

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { BackendUnavailableError, type ExecutorCapabilities } from "@fenced/core";
+import { BackendUnavailableError, type ExecutorCapabilities, type JsonObject } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { Sink } from "./run/sink.ts";
@@ -20,6 +20,15 @@ export interface PlaceFacts {
    * Default: false; another place is opened first.
    */
   readonly filesStay?: boolean;
+  /**
+   * What another program needs to connect to this place, with the key, if it outlives its program. Default: it ends with
+   * its program.
+   */
+  readonly session?: JsonObject;
+  /** An earlier program has left it. Default: false. */
+  readonly isLeft?: boolean;
+  /** Why the variables of a place are gone that an earlier program has left, if they are. Default: nothing is gone. */
+  readonly lostState?: string;
 }
 
 /**
@@ -41,7 +50,8 @@ export interface Place {
 
   /**
    * Resolves once nothing can run here any longer, or the variables of earlier blocks are gone, although nobody asked
-   * for that: to an error that says why. Never rejects. Default: a place that cannot be lost.
+   * for that: to an error that says why. An `ExecutorStoppedError` means that another program has taken it over; it is
+   * then not replaced. Never rejects. Default: a place that cannot be lost.
    */
   readonly lost?: Promise<Error>;
 
@@ -104,8 +114,10 @@ export interface Place {
    * Called when the executor is stopped, before `end`, while blocks may still be ending. If code can keep a block's
    * end from being reported, limit here how long `run` waits for that report. Default: no limit other than that of
    * `run`.
+   *
+   * @param isDetached - as for `end`: fail the programs without ending them.
    */
-  stopping?(): void;
+  stopping?(isDetached: boolean): void;
 
   /** Ends everything in it. Does nothing if it is gone, or has been ended before. */
   end(end: PlaceEnd): Promise<void>;
@@ -115,6 +127,8 @@ export interface Place {
 export interface PlaceEnd {
   /** Another place follows. If this one ends by itself, do not reject if it cannot be ended now. */
   readonly isReplaced: boolean;
+  /** Let go of the place, which waits for another program; only if `facts.session` is set. Default: false. */
+  readonly isDetached?: boolean;
 }
 
 /** How a place is opened. */
@@ -133,8 +147,12 @@ export interface Backend<P extends Place = Place> {
   /** @throws BackendUnavailableError if the place does not open. First undo everything that was done for it. */
   open(opening: Opening): Promise<P>;
 
-  /** Deletes everything that was created. Called once, after the last place has ended. */
-  close(): Promise<void>;
+  /**
+   * Deletes everything that was created. Called once, after the last place has ended.
+   *
+   * @param end - how that was ended. Default: for good.
+   */
+  close(end?: PlaceEnd): Promise<void>;
 }
 
 /** A place is gone, and what was asked of it did not begin: another place can do it instead. */

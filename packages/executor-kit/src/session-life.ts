@@ -10,7 +10,7 @@ import type { Place } from "./place.ts";
 export interface SessionMaker<P extends Place> {
   open(signal: AbortSignal): Promise<CurrentPlace<P>>;
   reset(current: CurrentPlace<P>, signal: AbortSignal): Promise<void>;
-  close(current: CurrentPlace<P>): Promise<void>;
+  close(current: CurrentPlace<P>, isDetached: boolean): Promise<void>;
 }
 
 const startOptions: z.ZodType<StartOptions> = optionsSchema({
@@ -68,9 +68,10 @@ export class SessionLife<P extends Place> {
     }
   }
 
-  stop(): Promise<void> {
+  /** @param isDetached - the place goes on, for another program. */
+  stop(isDetached = false): Promise<void> {
     this.#ending.abort(stopped("The executor is stopped", "Call start() to use it again."));
-    return this.#end();
+    return this.#end(isDetached);
   }
 
   async restart(): Promise<void> {
@@ -101,12 +102,12 @@ export class SessionLife<P extends Place> {
     return untilAborted(use(place), signal);
   }
 
-  #end(): Promise<void> {
+  #end(isDetached = false): Promise<void> {
     const epoch = this.#epoch;
     if (epoch) {
       this.#epoch = undefined;
-      this.#current?.stopping();
-      this.#closing = epoch.end().then(() => this.#close());
+      this.#current?.stopping(isDetached);
+      this.#closing = epoch.end().then(() => this.#close(isDetached));
     }
     return this.#closing;
   }
@@ -135,10 +136,10 @@ export class SessionLife<P extends Place> {
     return epoch;
   }
 
-  async #close(): Promise<void> {
+  async #close(isDetached = false): Promise<void> {
     const current = this.#current;
     this.#current = undefined;
-    if (current) await this.#maker.close(current);
+    if (current) await this.#maker.close(current, isDetached);
   }
 }
 

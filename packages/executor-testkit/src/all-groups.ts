@@ -15,6 +15,7 @@ import { hostFunctions } from "./cases/host-functions.ts";
 import { hostileFiles } from "./cases/hostile-files.ts";
 import { hostileTrees } from "./cases/hostile-trees.ts";
 import { javascriptFunctions } from "./cases/javascript-functions.ts";
+import { keepAlive } from "./cases/keep-alive.ts";
 import { languages } from "./cases/languages.ts";
 import { leaks } from "./cases/leaks.ts";
 import { lifecycle } from "./cases/lifecycle.ts";
@@ -56,6 +57,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   state,
   lifecycle,
   lostSession,
+  keepAlive,
   networkPolicy,
   files,
   fileStreams,

@@ -9,6 +9,7 @@ const subjectSchemas: OptionSchemas<ExecutorSubject> = {
   name: z.string().min(1),
   create: callbackOption<ExecutorSubject["create"]>(),
   load: callbackOption<ExecutorSubject["load"]>(),
+  connect: callbackOption<NonNullable<ExecutorSubject["connect"]>>().exactOptional(),
   takesWorkDir: z.boolean(),
   takesNetworkPolicy: z.boolean().exactOptional(),
   hostCommand: z.tuple([z.string()], z.string()),

@@ -28,6 +28,8 @@ export interface CommonExecutorOptions {
   readonly functionsModule?: string;
   /** What the code may connect to. Only passed if the subject has `takesNetworkPolicy`. */
   readonly network?: NetworkPolicy;
+  /** How long a session waits for a program. Only passed if the subject has `connect`. Default: it ends with its program. */
+  readonly keepAliveMs?: number;
   /** The checkpoint that the executor starts with. */
   readonly restore?: RestoreOption;
   /** Environment variables for all blocks. */

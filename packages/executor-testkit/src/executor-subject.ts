@@ -1,4 +1,4 @@
-import type { CodeExecutor, ComponentModel } from "@fenced/core";
+import type { CodeExecutor, ComponentModel, ConnectExecutorOptions, SessionHandle } from "@fenced/core";
 import type { CommonExecutorOptions } from "./common-executor-options.ts";
 import type { FixtureLanguage } from "./languages/fixture-language.ts";
 
@@ -15,6 +15,12 @@ export interface ExecutorSubject {
 
   /** Creates an executor from the output of `dumpComponent`. */
   load(model: ComponentModel): CodeExecutor | Promise<CodeExecutor>;
+
+  /**
+   * Connects to a session that another executor has left, as `connectExecutor` of core does: for an executor with the
+   * option `keepAliveMs`. Without this method, the suite does not test that.
+   */
+  connect?(handle: SessionHandle, options?: ConnectExecutorOptions): Promise<CodeExecutor>;
 
   /**
    * Whether the executor has an option `workDir`, a directory of the host that the blocks work in. Also true for an

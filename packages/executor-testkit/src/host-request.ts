@@ -1,4 +1,4 @@
-import type { CodeBlock } from "@fenced/core";
+import type { CodeBlock, SessionHandle } from "@fenced/core";
 import type { CommonExecutorOptions } from "./common-executor-options.ts";
 
 /** The environment variable in which a host program finds its request, as JSON. */
@@ -11,13 +11,14 @@ export interface HostRequest {
   readonly calls: readonly (readonly CodeBlock[])[];
   /** The directory that the executor must see as `os.tmpdir()`. */
   readonly temporary: string;
-  /** What to do after the calls. */
-  readonly end: "stop" | "exit" | "throw";
+  /** What to do after the calls: `wait` reports the session's handle before them, and waits to be killed. */
+  readonly end: "stop" | "exit" | "throw" | "wait";
 }
 
 /** A host program's report: one JSON text per line, after a mark that nothing else prints. */
 export type HostReport =
   | { readonly type: "result"; readonly exitCode: number; readonly output: string }
+  | { readonly type: "started"; readonly handle: SessionHandle | undefined }
   | { readonly type: "stopped"; readonly children: readonly string[] };
 
 /** The start of an output line that is a report. */

@@ -109,3 +109,7 @@ export const childKind =
   (kit) =>
     startsProcesses(kit) ??
     (kit.language.childKinds.includes(kind) ? undefined : `${kit.language.name} cannot start a "${kind}"`);
+
+/** A session can outlive its program. */
+export const keepsAlive: Need = ({ subject }) =>
+  subject.connect ? undefined : "the subject does not say how to connect to a session (`connect`)";

@@ -6,6 +6,8 @@ import type { CommonExecutorOptions } from "./common-executor-options.ts";
 import { hostReportMark, hostRequestVariable, type HostReport, type HostRequest } from "./host-request.ts";
 
 const goneWithinMs = 5000;
+/** A program that nobody kills ends by itself. */
+const longestWaitMs = 600_000;
 
 /**
  * The whole program that a subject's `hostCommand` starts: creates an executor, runs what the suite requests, and then
@@ -26,11 +28,16 @@ export async function runExecutorHost(
   const before = await childProcesses();
 
   const executor = await create(request.options);
+  if (request.end === "wait") {
+    await executor.start();
+    report({ type: "started", handle: executor.handle });
+  }
   for (const blocks of request.calls) {
     const { exitCode, output } = await executor.executeCodeBlocks(blocks);
     report({ type: "result", exitCode, output });
   }
   if (request.end === "exit") process.exit(0);
+  if (request.end === "wait") await sleep(longestWaitMs);
   if (request.end === "throw") throw new Error("deliberate: this host program dies of an error");
   await executor.stop();
   report({ type: "stopped", children: await childrenThatStay(before) });

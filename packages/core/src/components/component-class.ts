@@ -1,3 +1,4 @@
+import type { SessionToConnect } from "../execution/session-handle.ts";
 import type { JsonObject } from "../json-value.ts";
 import type { ComponentModel } from "./component-model.ts";
 
@@ -56,4 +57,12 @@ export interface ComponentClass<T> {
    * @throws ComponentError if the config is invalid.
    */
   fromConfig(config: JsonObject, context: ComponentContext): T | Promise<T>;
+
+  /**
+   * Creates an executor that connects to a session that another one has left, see `connectExecutor`. Default: its
+   * sessions end with their programs.
+   *
+   * @throws ComponentError if the config or the session's data are invalid.
+   */
+  connect?(config: JsonObject, session: SessionToConnect, context: ComponentContext): T | Promise<T>;
 }

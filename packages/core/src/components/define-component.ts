@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import type { SessionToConnect } from "../execution/session-handle.ts";
 import type { JsonObject } from "../json-value.ts";
 import type { ComponentClass, ComponentContext } from "./component-class.ts";
 import type { ComponentModel } from "./component-model.ts";
@@ -17,6 +18,8 @@ export interface ComponentDefinition<T, Config> extends DumpComponentConfigOptio
   readonly schema: z.ZodType<Config>;
   /** Creates the component from its validated config. */
   readonly load: (config: Config, context: ComponentContext) => T | Promise<T>;
+  /** Creates an executor that connects to a session, from the config in its handle. Default: not possible. */
+  readonly connect?: (config: Config, session: SessionToConnect) => T | Promise<T>;
 }
 
 /** Loads a component from its `ComponentModel`, and dumps it to one. */
@@ -51,11 +54,14 @@ export interface Component<T> extends ComponentClass<T> {
  * }
  */
 export function defineComponent<T, Config>(definition: ComponentDefinition<T, Config>): Component<T> {
-  const { provider, componentType, version = 1, schema, load, secrets = [] } = definition;
+  const { provider, componentType, version = 1, schema, load, connect, secrets = [] } = definition;
+  const parse = (config: JsonObject, context: ComponentContext): Config =>
+    parseComponentConfig(schema, config, context.provider);
   return {
     componentType,
     componentVersion: version,
-    fromConfig: (config: JsonObject, context) => load(parseComponentConfig(schema, config, context.provider), context),
+    fromConfig: (config: JsonObject, context) => load(parse(config, context), context),
+    ...(connect && { connect: (config, session, context) => connect(parse(config, context), session) }),
     dump: (settings) => {
       const config = dumpComponentConfig(provider, settings, { secrets });
       return { provider, componentType, version, config };

@@ -3,6 +3,7 @@ import { describeIssues } from "../describe-issues.ts";
 import { ComponentError } from "../errors/component-error.ts";
 import { FencedError } from "../errors/fenced-error.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
+import type { JsonObject } from "../json-value.ts";
 import { checkOptions, optionsSchema, type OptionSchemas, callbackOption } from "../options/check-options.ts";
 import type { ComponentClass, ComponentContext, LoadComponentOptions } from "./component-class.ts";
 import { componentModelSchema } from "./component-model-schema.ts";
@@ -10,10 +11,13 @@ import type { ComponentModel } from "./component-model.ts";
 import { importPackage } from "./import-package.ts";
 import { parseProvider } from "./parse-provider.ts";
 
-const loadComponentOptions: z.ZodType<LoadComponentOptions> = optionsSchema({
+/** The schemas of these options. */
+export const loadComponentSchemas: OptionSchemas<LoadComponentOptions> = {
   allow: z.array(z.string()).exactOptional(),
   importModule: callbackOption<(specifier: string) => Promise<unknown>>().exactOptional(),
-} satisfies OptionSchemas<LoadComponentOptions>);
+};
+
+const loadComponentOptions: z.ZodType<LoadComponentOptions> = optionsSchema(loadComponentSchemas);
 
 /**
  * Creates the component that a model describes, and the components nested in it. The provider's package is imported
@@ -30,18 +34,31 @@ const loadComponentOptions: z.ZodType<LoadComponentOptions> = optionsSchema({
  */
 export async function loadComponent<T>(model: ComponentModel, options: LoadComponentOptions = {}): Promise<T> {
   const checked = checkOptions(loadComponentOptions, options, "loadComponent");
+  return useComponent<T>(model, checked, (component, config, context) => component.fromConfig(config, context));
+}
+
+/**
+ * Finds what a model names, and creates it with `create`.
+ *
+ * @throws ComponentError as `loadComponent` does.
+ */
+export async function useComponent<T>(
+  model: ComponentModel,
+  options: LoadComponentOptions,
+  create: (component: ComponentClass<T>, config: JsonObject, context: ComponentContext) => T | Promise<T>,
+): Promise<T> {
   const { provider, componentType, version, config } = parseModel(model);
-  const { specifier, exportName } = parseProvider(provider, checked.allow ?? []);
-  const module = await importPackage(specifier, checked.importModule);
+  const { specifier, exportName } = parseProvider(provider, options.allow ?? []);
+  const module = await importPackage(specifier, options.importModule);
   const component = componentExport<T>(module, exportName, provider);
   assertDeclared(provider, "componentType", component.componentType, componentType);
   assertDeclared(provider, "version", component.componentVersion, version);
   const context: ComponentContext = {
     provider,
-    load: (nested, path) => loadNested(nested, provider, path, checked),
+    load: (nested, path) => loadNested(nested, provider, path, options),
   };
   try {
-    return await component.fromConfig(config, context);
+    return await create(component, config, context);
   } catch (error) {
     throw asComponentError(error, provider);
   }

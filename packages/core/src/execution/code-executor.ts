@@ -8,6 +8,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import type { ExecutionEvent } from "./execution-event.ts";
 import type { ExecutorCapabilities } from "./executor-capabilities.ts";
 import type { ExecutorProcesses } from "./executor-processes.ts";
+import type { SessionHandle } from "./session-handle.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 
 /** Options of `start()`. */
@@ -143,6 +144,23 @@ export interface CodeExecutor extends AsyncDisposable {
 
   /** What came back from the checkpoint of the option `restore`; `undefined` before `start()` and without that option. */
   readonly restored?: RestoreReceipt | undefined;
+
+  /**
+   * Where the session is, for `connectExecutor` in another program, if `capabilities.keepAlive` is true: plain JSON with
+   * a secret. Another one after each restart, and after a session that was lost. `undefined` before `start()`.
+   *
+   * @throws ComponentError if a setting cannot be dumped.
+   */
+  readonly handle?: SessionHandle | undefined;
+
+  /**
+   * Lets go of the session without ending it: this executor is stopped as by `stop()`, and the session waits for
+   * another program for as long as `keepAliveMs` says. Calls in progress reject, and what they were running is ended
+   * when another program connects. Present if the executor can have sessions that outlive their programs.
+   *
+   * @throws InvalidInputError if `capabilities.keepAlive` is not true.
+   */
+  detach?(): Promise<void>;
 
   /**
    * Calls `listener` with a reason as soon as the session's state from earlier calls is lost, also while nothing runs:

@@ -16,6 +16,8 @@ export interface ExecutorCapabilities {
   readonly stdin: boolean;
   /** It can start programs that run alongside blocks; see `CodeExecutor.processes`. Default: false. */
   readonly processes?: boolean;
+  /** Its sessions outlive their programs, because the option `keepAliveMs` is set; see `CodeExecutor.handle`. Default: false. */
+  readonly keepAlive?: boolean;
   /** What blocks can connect to: nothing, whatever their place reaches, or only these hosts. Absent if not known. */
   readonly network?: "none" | "open" | readonly string[];
   /** Installed Python packages beyond the standard library, at most 200 names. Absent if not known. */

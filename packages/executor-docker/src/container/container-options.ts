@@ -34,6 +34,8 @@ export interface ContainerPlan {
   readonly user: string | undefined;
   /** The directory on the daemon's host to mount as the work directory; `undefined` for an anonymous volume. */
   readonly bindSource: string | undefined;
+  /** The command is that of a session's server, which must be the container's first process. */
+  readonly isServer: boolean;
 }
 
 /** The container's configuration for the daemon's API. */
@@ -64,10 +66,11 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
 /** The default image. */
 export const defaultImage = "python:3-slim";
 
-function hostConfig(options: DockerExecutorOptions, { bindSource, user }: ContainerPlan): HostConfig {
+function hostConfig(options: DockerExecutorOptions, { bindSource, user, isServer }: ContainerPlan): HostConfig {
   const { mode } = containerNetwork(options);
   return {
     ...limitsConfig(options),
+    ...(isServer && { Init: false }),
     ...kernelFiles(user, options.hardened),
     AutoRemove: options.autoRemove ?? true,
     Mounts: [

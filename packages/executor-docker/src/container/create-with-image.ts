@@ -15,6 +15,7 @@ import {
 } from "@fenced/docker-daemon";
 import type { SessionDirectories } from "@fenced/executor-kit";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
+import type { SessionAddress, SessionToUse } from "../left-session.ts";
 import { defaultImage } from "./container-options.ts";
 
 /** Settings that all containers of a session share. */
@@ -31,6 +32,10 @@ export interface ContainerRequest {
   readonly directory: string;
   /** Programs that the supervisor looks for. */
   readonly programs: readonly string[];
+  /** How to reach a session that outlives this program. Default: it does not. */
+  readonly address?: SessionAddress;
+  /** The session to connect to. Default: a new one. */
+  readonly left?: SessionToUse;
 }
 
 /**

@@ -16,9 +16,10 @@ import {
   userForBind,
   userForVolume,
 } from "@fenced/docker-daemon";
-import type { SessionDirectories } from "@fenced/executor-kit";
-import { supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
+import { PlaceGone, type SessionDirectories } from "@fenced/executor-kit";
+import { sessionServerCommand, supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
+import type { SessionToUse } from "../left-session.ts";
 import { containerNetwork, containerOptions, ownerLabel, workspacePath } from "./container-options.ts";
 import { type ContainerRequest, createWithImage, imageOf } from "./create-with-image.ts";
 import { isSame, removeProbe, socketOf, writeProbe } from "./probe-file.ts";
@@ -34,6 +35,8 @@ export interface OpenContainer {
   readonly foreign: boolean;
   /** True if it has its own network. */
   readonly hasNetwork: boolean;
+  /** An earlier program has left it. */
+  readonly isLeft: boolean;
 }
 
 /**
@@ -44,6 +47,7 @@ export interface OpenContainer {
  */
 export async function openContainer(request: ContainerRequest, signal: AbortSignal): Promise<OpenContainer> {
   try {
+    if (request.left) return await openLeft(request, request.left, signal);
     const existing = request.options.reuse === true ? await findContainer(request) : undefined;
     if (existing) return await openExisting(request, existing, signal);
     const checked = await checkRequest(request);
@@ -51,6 +55,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
   } catch (cause) {
     signal.throwIfAborted();
     if (lacksShell(cause)) throw noShell(imageOf(request), cause);
+    if (cause instanceof PlaceGone) throw hasEnded(request, cause);
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(
       `A container of the image "${imageOf(request)}" could not be started: ${dockerReason(cause)}`,
@@ -96,6 +101,44 @@ async function findContainer({ daemon, name }: ContainerRequest): Promise<Contai
   }
 }
 
+/** @throws PlaceGone if it has ended; SessionInUseError if another program uses it. */
+async function openLeft(
+  { daemon, options, owner, directory, address }: ContainerRequest,
+  left: SessionToUse,
+  signal: AbortSignal,
+): Promise<OpenContainer> {
+  const found = daemon.docker.getContainer(left.container);
+  const info = await answered(found.inspect(), "container inspect").catch((error: unknown) => {
+    if (isNotFound(error)) throw new PlaceGone("its container was removed");
+    throw error;
+  });
+  if (!info.State.Running || info.Config.Labels[ownerLabel] !== left.id) throw new PlaceGone("its container has ended");
+  const entry = {
+    name: info.Name.replace("/", ""),
+    running: true,
+    leashed: false,
+    supervisor: "main" as const,
+    owner,
+    directory,
+    socket: undefined,
+    user: undefined,
+    ...(address && {
+      session: { ...address, keepAliveMs: options.keepAliveMs ?? 0, takeOver: left.takeOver, isLeft: true },
+    }),
+  };
+  const container = await RunningContainer.open(daemon, found, entry, signal);
+  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), isLeft: true };
+}
+
+function hasEnded({ left, name }: ContainerRequest, cause: Error): BackendUnavailableError {
+  return new BackendUnavailableError(`The session in the container ${name} has ended: ${cause.message}`, {
+    remedy: left
+      ? "Nobody was connected to it for as long as its `keepAliveMs` says, or it was stopped: create a new executor."
+      : "Call again to use a new one.",
+    cause,
+  });
+}
+
 async function openExisting(
   request: ContainerRequest,
   info: ContainerInfo,
@@ -120,7 +163,7 @@ async function openExisting(
     const bound = await isSame(directories, probe, container);
     if (bound) await checkMounts(mounts, container, () => container.detach());
     const networked = info.HostConfig.NetworkMode !== "none";
-    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked };
+    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked, isLeft: false };
   } finally {
     await removeProbe(directories, probe);
   }
@@ -158,7 +201,7 @@ async function openBound(
 ): Promise<OpenContainer | undefined> {
   const { options, directories, daemon } = request;
   // A temporary directory would be gone by the time a kept container is reused.
-  const kept = options.stopContainer === false || options.autoRemove === false;
+  const kept = options.stopContainer === false || options.autoRemove === false || request.address !== undefined;
   if (kept && !directories.given) return undefined;
   const { rootless } = await daemonFacts(daemon);
   const user = userForBind({ user: options.user, hardened: options.hardened ?? true }, directories, rootless);
@@ -170,7 +213,7 @@ async function openBound(
     const container = await openNew(request, { user: user.name, probe, source, mounts }, signal);
     if (await isSame(directories, probe, container)) {
       await checkMounts(mounts, container, () => container.end(true));
-      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options) };
+      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options), isLeft: false };
     }
     const said = container.inventory.probe ?? "it is not there";
     await container.end(true);
@@ -194,7 +237,7 @@ async function openWithVolume(
   const user = userForVolume(options.user, options.hardened ?? true);
   const container = await openNew(request, { user, probe: undefined, source: undefined, mounts }, signal);
   await checkMounts(mounts, container, () => container.end(true));
-  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options) };
+  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), isLeft: false };
 }
 
 /** What differs between a mounted work directory and a volume. */
@@ -227,18 +270,34 @@ async function checkMounts(
 }
 
 async function openNew(request: ContainerRequest, binding: Binding, signal: AbortSignal): Promise<RunningContainer> {
-  const { options, daemon, name, owner, directory } = request;
+  const { options, daemon, name, owner, directory, address } = request;
   const { workDirectory } = request.directories;
   const leashed = options.stopContainer ?? true;
-  const command = supervisorCommand(configOf(request, binding.probe, leashed, binding.mounts));
-  const plan = { name, owner, command, user: binding.user, bindSource: binding.source };
+  const config = configOf(request, binding.probe, leashed, binding.mounts);
+  const command = address ? sessionServerCommand(address.socket, config) : supervisorCommand(config);
+  const isServer = address !== undefined;
+  const plan = { name, owner, command, user: binding.user, bindSource: binding.source, isServer };
   const created = await createWithImage(request, containerOptions(options, plan), binding.source !== undefined, signal);
   try {
     signal.throwIfAborted();
     await nameUser(created, binding.user, `${directory}/home`);
     const supervisor = leashed ? ("main" as const) : { command };
-    const socket = binding.probe === undefined ? undefined : path.join(workDirectory, socketOf(binding.probe));
-    const entry = { name, running: false, leashed, supervisor, owner, directory, socket, user: binding.user };
+    const { keepAliveMs = 0 } = options;
+    const session = address && { ...address, keepAliveMs, takeOver: false, isLeft: false };
+    const isShared = binding.probe !== undefined && !session;
+    const socket = isShared ? path.join(workDirectory, socketOf(binding.probe)) : undefined;
+    const user = binding.user;
+    const entry = {
+      name,
+      running: false,
+      leashed,
+      supervisor,
+      owner,
+      directory,
+      socket,
+      user,
+      ...(session && { session }),
+    };
     return await RunningContainer.open(daemon, created, entry, signal);
   } catch (error) {
     await removeContainer(created).catch(() => {});

@@ -12,16 +12,20 @@ import {
   statusCode,
   type Container,
   type Daemon,
+  type ProgramStreams,
 } from "@fenced/docker-daemon";
-import { Heartbeat } from "@fenced/executor-kit";
+import { Heartbeat, PlaceGone } from "@fenced/executor-kit";
 import {
+  attachCommand,
   connectSupervisor,
   Loss,
+  SessionLink,
   sessionMark,
   type Supervisor,
   type SupervisorAnswer,
   type SupervisorInventory,
 } from "@fenced/executor-kit/supervisor";
+import type { SessionAddress } from "../left-session.ts";
 import { ExecRunner, type BlockRunner } from "../run/exec-runner.ts";
 
 /** How to reach a container's supervisor. */
@@ -44,6 +48,13 @@ export interface ContainerEntry {
   readonly socket: string | undefined;
   /** `uid:gid` of the blocks; `undefined` for the container's user. */
   readonly user: string | undefined;
+  /** How to reach a session that outlives this program. Default: it does not. */
+  readonly session?: SessionAddress & {
+    readonly keepAliveMs: number;
+    readonly takeOver: boolean;
+    /** An earlier program has left it. */
+    readonly isLeft: boolean;
+  };
 }
 
 /** What has answered in a container. */
@@ -61,7 +72,8 @@ export class RunningContainer {
   readonly name: string;
   readonly #daemon: Daemon;
   readonly #container: Container;
-  readonly #ended: Promise<number | undefined>;
+  #ended: Promise<number | undefined> = Promise.resolve(undefined);
+  #link: SessionLink | undefined;
   #ready: ContainerAnswer | undefined;
   #stream: Duplex | undefined;
   #leash: Duplex | undefined;
@@ -81,18 +93,8 @@ export class RunningContainer {
         this.#letGo();
       },
     );
-    // Start waiting before the container starts, to catch one that ends at once. This is all that a removed container
-    // ever reports.
-    this.#ended = container.wait({ condition: "next-exit", abortSignal: this.#watch.signal }).then(
-      ({ StatusCode: code }: { StatusCode: number }) => {
-        void this.#loss.report(endReported);
-        return code;
-      },
-      () => {
-        void this.#loss.report(endReported);
-        return undefined;
-      },
-    );
+    // Start waiting before the container starts, to catch one that ends at once.
+    this.#watchEnd("next-exit");
   }
 
   /**
@@ -147,6 +149,18 @@ export class RunningContainer {
     return this.#started.inventory;
   }
 
+  /** Another program uses its session now. */
+  get isTakenOver(): boolean {
+    return this.#link?.isReplaced === true;
+  }
+
+  /** Lets go of a session that outlives this program. */
+  async leave(): Promise<void> {
+    this.#loss.cancel();
+    await this.#link?.detach();
+    this.#letGo();
+  }
+
   /** Disconnects from the container: its supervisor ends, and with it the container unless it is kept. */
   detach(): void {
     this.#loss.cancel();
@@ -156,8 +170,23 @@ export class RunningContainer {
   #letGo(): void {
     this.#watch.abort();
     this.#heartbeat?.stop();
+    this.#link?.streams.stdin.destroy();
     this.#stream?.destroy();
     this.#leash?.destroy();
+  }
+
+  /** This is all that a removed container ever reports. A session that outlives a daemon's connections does so itself. */
+  #watchEnd(condition: "next-exit" | "not-running"): void {
+    this.#ended = this.#container.wait({ condition, abortSignal: this.#watch.signal }).then(
+      ({ StatusCode: code }: { StatusCode: number }) => {
+        void this.#loss.report(endReported);
+        return code;
+      },
+      () => {
+        if (!this.#link) void this.#loss.report(endReported);
+        return undefined;
+      },
+    );
   }
 
   /** Ends the container, and removes it if `remove` is set. Does nothing if it is already gone. */
@@ -178,32 +207,32 @@ export class RunningContainer {
   }
 
   async #connect(
-    { supervisor, leashed, owner, user, directory, socket }: ContainerEntry,
+    { supervisor, leashed, owner, user, directory, socket, session }: ContainerEntry,
     running: boolean,
     signal: AbortSignal,
   ): Promise<void> {
     if (leashed) this.#leash = asDuplex(await answered(this.#container.attach(attachment), "container attach"));
     if (!running) await answered(this.#container.start(), "container start");
     const main = supervisor === "main" ? this.#leash : undefined;
-    const stream = main ?? (await execProgram(this.#container, supervisor === "main" ? [] : supervisor.command, user));
-    if (!main) this.#leash?.on("error", () => {}).resume();
-    this.#stream = stream;
     const lose = (error: unknown): void => void this.#loss.report(error);
-    const options = { signal, onLost: lose, ...(socket === undefined ? {} : { socket }) };
-    const { inventory, supervisor: answer } = await connectSupervisor(splitOutputs(stream), options).catch(
-      async (error: unknown) => {
-        signal.throwIfAborted();
-        // The stream only shows that it ended, and a killed supervisor cannot report why.
-        throw (await this.#whyKilled()) ?? error;
-      },
-    );
+    const isCut = (): boolean => this.#link?.isCut === true;
+    const options = { signal, onLost: lose, isCut, ...(socket === undefined ? {} : { socket }) };
+    const connecting = async (): Promise<SupervisorAnswer> => {
+      if (session) this.#link = await this.#openLink(session, signal);
+      return connectSupervisor(this.#link?.streams ?? (await this.#openStream(supervisor, user)), options);
+    };
+    const { inventory, supervisor: answer } = await connecting().catch(async (error: unknown) => {
+      signal.throwIfAborted();
+      // The stream only shows that it ended, and a killed supervisor cannot report why.
+      throw (await this.#whyKilled()) ?? error;
+    });
     // In a container that outlives this session, the process that keeps it alive must live on, and those of others.
     const leftovers = main ? ["", String(inventory.process)] : [`${sessionMark}=${owner}`];
     const context = { container: this.#container, directory, user, leftovers, lose };
     const runner = answer ?? new ExecRunner(context);
     this.#ready = { inventory, runner, supervisor: answer };
     if (this.error) throw this.error;
-    if (runner.direct) return;
+    if (runner.direct || this.#link) return;
     this.#heartbeat = new Heartbeat({
       name: "the Docker daemon",
       tickMs: 1000,
@@ -211,6 +240,34 @@ export class RunningContainer {
       patience: this.#daemon.transport.kind !== "socket" ? remotePatience : patience,
       onLost: (cause) => lose(new DaemonSilent(dockerReason(cause), { cause })),
     });
+  }
+
+  async #openStream(supervisor: ContainerEntry["supervisor"], user: string | undefined): Promise<ProgramStreams> {
+    const main = supervisor === "main" ? this.#leash : undefined;
+    const stream = main ?? (await execProgram(this.#container, supervisor === "main" ? [] : supervisor.command, user));
+    if (!main) this.#leash?.on("error", () => {}).resume();
+    this.#stream = stream;
+    return splitOutputs(stream);
+  }
+
+  async #openLink(
+    { key, keepAliveMs, takeOver, isLeft, socket }: NonNullable<ContainerEntry["session"]>,
+    signal: AbortSignal,
+  ): Promise<SessionLink> {
+    const connect = async (): Promise<ProgramStreams> => {
+      try {
+        const stream = await execProgram(this.#container, attachCommand(socket));
+        // The connection that waited for the container's end may have broken, too.
+        this.#watchEnd("not-running");
+        return splitOutputs(stream);
+      } catch (error) {
+        // Not running; or not there.
+        if (statusCode(error) === 409 || isNotFound(error)) throw new PlaceGone(dockerReason(error), { cause: error });
+        throw error;
+      }
+    };
+    const first = isLeft || !this.#leash ? undefined : splitOutputs(this.#leash);
+    return SessionLink.open({ key, keepAliveMs, takeOver, signal, connect, ...(first && { first }) });
   }
 
   /** Returns the error for a container that was killed while it started; `undefined` if it ended by itself. */
@@ -225,6 +282,7 @@ export class RunningContainer {
   }
 
   async #explain(hint: Error): Promise<Error> {
+    if (ExecutorStoppedError.isInstance(hint)) return hint;
     const isSilent = hint instanceof DaemonSilent;
     const code = isSilent ? undefined : await Promise.race([this.#ended, sleep(1000, undefined)]);
     const reason = isSilent ? undefined : await this.#state(code);

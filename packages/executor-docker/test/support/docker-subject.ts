@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { loadComponent, type CodeExecutor } from "@fenced/core";
+import { connectExecutor, loadComponent, type CodeExecutor } from "@fenced/core";
 import type { ExecutorSubject } from "@fenced/executor-testkit";
 import { afterAll, beforeAll } from "vitest";
 import { DockerCommandLineCodeExecutor } from "../../src/index.ts";
@@ -20,6 +20,10 @@ export function dockerSubject(what: string, source: string, image = `${source}-$
     // No case needs a network, and without one, package indexes are unreachable at once, wherever the tests run.
     create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", ...options }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("../../src/index.ts") }),
+    ...(source === pythonImage && {
+      connect: (handle, options) =>
+        connectExecutor(handle, { ...options, importModule: () => import("../../src/index.ts") }),
+    }),
     takesWorkDir: true,
     takesNetworkPolicy: source === pythonImage,
     hostCommand: hostCommand(image),

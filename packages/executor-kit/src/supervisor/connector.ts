@@ -11,7 +11,14 @@ export type ProgramRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
   Partial<
     Pick<
       Supervisor,
-      "openCalls" | "keepWarm" | "openInterpreter" | "forkInterpreter" | "openNetwork" | "ping" | "measure"
+      | "openCalls"
+      | "keepWarm"
+      | "openInterpreter"
+      | "takeInterpreter"
+      | "forkInterpreter"
+      | "openNetwork"
+      | "ping"
+      | "measure"
     >
   >;
 
@@ -52,7 +59,7 @@ export interface PlaceWorkspace {
 }
 
 /** A place with a supervisor, as a backend connects to it. */
-export interface Connection extends Pick<PlaceFacts, "ports"> {
+export interface Connection extends Pick<PlaceFacts, "ports" | "session"> {
   readonly runner: ProgramRunner;
   readonly languages: PlaceLanguages;
   readonly workspace: PlaceWorkspace;
@@ -67,6 +74,8 @@ export interface Connection extends Pick<PlaceFacts, "ports"> {
   readonly isLosing?: () => boolean;
   /** It may live on after `end`, so its supervisor must end what blocks have started. Default: false. */
   readonly outlivesSession?: boolean;
+  /** An earlier program has left it. Default: false; it is new. */
+  readonly isLeft?: boolean;
   /** Programs there do not need the session's proxy. Default: false. */
   readonly hasNetwork?: boolean;
   /** What is available, where the kit cannot know it. Default: what the languages and the runner make possible. */
@@ -88,6 +97,6 @@ export interface Connector {
    */
   connect(opening: Opening): Promise<Connection>;
 
-  /** Deletes everything that was created. Called once, after the last place has ended. */
-  close(): Promise<void>;
+  /** As for a `Backend`. */
+  close(end?: PlaceEnd): Promise<void>;
 }

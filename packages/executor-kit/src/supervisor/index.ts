@@ -8,7 +8,9 @@ export {
 export { carrierText, keeperText, sharedModules } from "./python-programs.ts";
 export { compileSupervisor } from "./start/compile-supervisor.ts";
 export {
+  attachCommand,
   pythonCommand,
+  sessionServerCommand,
   supervisorCommand,
   supervisorContinuation,
   supervisorLoader,
@@ -28,6 +30,7 @@ export {
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 export { requestedSettings, type RequestedSettings, type SupervisedOptions } from "./requested-settings.ts";
 export type { BlockFile, Connection, Connector, PlaceWorkspace, ProgramRunner } from "./connector.ts";
+export { type LinkOptions, type SessionAccess, SessionLink } from "./keep_alive/session-link.ts";
 export { Loss } from "./loss.ts";
 export { SupervisedBackend, type SupervisedSettings } from "./supervised-backend.ts";
 export { sessionMark, SupervisedPlace } from "./supervised-place.ts";

@@ -32,6 +32,7 @@ export const supervisorModules: Readonly<Record<string, string>> = {
   _fenced_launch: readFileSync(new URL("./blocks/launch.py", import.meta.url), "utf8"),
   _fenced_blocks: readFileSync(new URL("./blocks/blocks.py", import.meta.url), "utf8"),
   _fenced_greeting: readFileSync(new URL("./start/greeting.py", import.meta.url), "utf8"),
+  _fenced_new_host: readFileSync(new URL("./keep_alive/new_host.py", import.meta.url), "utf8"),
   _fenced_shortcut: readFileSync(new URL("./wire/shortcut.py", import.meta.url), "utf8"),
   _fenced_supervisor: readFileSync(new URL("./supervisor.py", import.meta.url), "utf8"),
 };
@@ -145,6 +146,19 @@ export function keeperText(program: string): string {
     _fenced_keeper: program,
   });
 }
+
+/** The main process of a place whose session outlives the programs that use it; starts the supervisor. */
+export const sessionServerProgram: string = withModules({
+  _fenced_process_table: processTable,
+  _fenced_processes: processes,
+  _fenced_packets: readFileSync(new URL("./keep_alive/packets.py", import.meta.url), "utf8"),
+  _fenced_sent_bytes: readFileSync(new URL("./keep_alive/sent_bytes.py", import.meta.url), "utf8"),
+  _fenced_session_server: readFileSync(new URL("./keep_alive/session_server.py", import.meta.url), "utf8"),
+  _fenced_main_process: readFileSync(new URL("./keep_alive/main_process.py", import.meta.url), "utf8"),
+});
+
+/** Connects its standard streams to such a session. */
+export const attachProgram: string = readFileSync(new URL("./keep_alive/attach.py", import.meta.url), "utf8");
 
 /**
  * A program that creates modules from their sources and runs them in the given order, in which they import each other.

@@ -1,5 +1,5 @@
 import { InvalidInputError } from "@fenced/core";
-import type { Backend, Opening } from "../place.ts";
+import type { Backend, Opening, PlaceEnd } from "../place.ts";
 import type { Connection, Connector } from "./connector.ts";
 import { SupervisedPlace } from "./supervised-place.ts";
 import type { SessionNetwork } from "./tunnels/session-network.ts";
@@ -42,14 +42,14 @@ export class SupervisedBackend implements Backend<SupervisedPlace> {
     try {
       return new SupervisedPlace(connection, this.#settings, await this.#enterNetwork(connection));
     } catch (error) {
-      await connection.end({ isReplaced: true }).catch(() => {});
+      await connection.end({ isReplaced: true, isDetached: connection.isLeft === true }).catch(() => {});
       throw error;
     }
   }
 
-  async close(): Promise<void> {
+  async close(end?: PlaceEnd): Promise<void> {
     try {
-      await this.#connector.close();
+      await this.#connector.close(end);
     } finally {
       await this.#settings.network?.close();
     }

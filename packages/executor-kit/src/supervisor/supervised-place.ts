@@ -66,19 +66,22 @@ export class SupervisedPlace implements Place {
     this.#settings = settings;
     this.#networkVariables = networkVariables;
     this.lost = connection.lost;
-    const { languages, runner, workspace, ports } = connection;
+    const { languages, runner, workspace, ports, session } = connection;
     const names = [...languages.found.keys()];
     this.facts = {
       capabilities: {
         ...commandLineCapabilities(names),
         hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
         ...(languages.packages && { packages: languages.packages }),
+        ...(session && { keepAlive: true }),
         ...connection.capabilities,
       },
       missing: languages.missing,
       workspacePath: workspace.path,
       filesStay: workspace.filesStay,
       ...(ports && { ports }),
+      ...(session && { session }),
+      ...(connection.isLeft === true && { isLeft: true }),
     };
     this.#keepWarm();
   }
@@ -179,9 +182,10 @@ export class SupervisedPlace implements Place {
     }
   }
 
-  /** Waits only briefly for programs, which `end` ends. */
-  stopping(): void {
-    if (this.#connection.outlivesSession === true) return;
+  /** Waits only briefly for programs, which `end` ends, and not at all for those that go on. */
+  stopping(isDetached: boolean): void {
+    if (isDetached) this.#connection.runner.fail(stopped());
+    if (isDetached || this.#connection.outlivesSession === true) return;
     this.#stopping ??= setTimeout(() => this.#connection.runner.fail(stopped()), stoppingMs);
   }
 
@@ -271,8 +275,10 @@ function stopped(): ExecutorStoppedError {
 }
 
 /** What opens and forks interpreters. */
-export type InterpreterRunner = Required<Pick<ProgramRunner, "openInterpreter" | "forkInterpreter" | "ping">>;
+export type InterpreterRunner = Required<
+  Pick<ProgramRunner, "openInterpreter" | "takeInterpreter" | "forkInterpreter" | "ping">
+>;
 
 function canInterpret(runner: ProgramRunner): runner is ProgramRunner & InterpreterRunner {
-  return Boolean(runner.openInterpreter && runner.forkInterpreter && runner.ping);
+  return Boolean(runner.openInterpreter && runner.takeInterpreter && runner.forkInterpreter && runner.ping);
 }

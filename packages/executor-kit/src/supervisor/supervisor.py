@@ -20,6 +20,7 @@ import _fenced_feeds as feeds
 import _fenced_greeting as greeting
 import _fenced_keeper as keeper
 import _fenced_mounts as mounts
+import _fenced_new_host as new_host
 import _fenced_processes as processes
 import _fenced_relay as relay
 import _fenced_shortcut as shortcut
@@ -171,10 +172,17 @@ def reset_step():
         block.killing = True
     if blocks.blocks or blocks.sessions is not None and not blocks.sessions.ends.end_all():
         return False
-    left = set(processes.processes()) - {1, processes.SELF} if ALONE else processes.below([processes.SELF])
+    left = everything_else() if ALONE else processes.below([processes.SELF])
     processes.stop(left)
     processes.kill(left)
     return not left
+
+
+def everything_else():
+    """All processes here but the first one and this one. Next to a session's server, those that were started from outside belong to it:
+    they have no parent here."""
+    table = processes.processes()
+    return {pid for pid, parent in table.items() if pid not in (1, processes.SELF) and (parent or not keeper.is_server)}
 
 
 def reap():
@@ -190,7 +198,9 @@ def serve(descriptor, mask):
         channel.flush()
     if descriptor == channel.source and mask != select.EPOLLOUT:
         take_frames()
-    elif descriptor == 0:
+    elif descriptor == keeper.descriptor():
+        hear_server()
+    elif descriptor == 0 and not keeper.is_server:
         # Only the end of input matters: it means that the program that started this one has ended.
         if not os.read(0, channels.READ):
             leave()
@@ -212,6 +222,16 @@ def serve(descriptor, mask):
         blocks.sessions.hear(descriptor)
 
 
+def hear_server():
+    """Another host may have connected, or the session is over."""
+    try:
+        stream = keeper.next_host()
+    except EOFError:
+        leave()
+    if stream is not None:
+        new_host.begin(stream)
+
+
 def read_ready():
     for end, _ in channels.data.poll(0):
         if channel.waiting:
@@ -220,6 +240,10 @@ def read_ready():
             output.read_pipe(output.readers[end], end)
         elif end in tunnels.tunnels:
             tunnels.read(end)
+
+
+def greet(lines):
+    channel.greet(wire.HELLO, os.fsencode("\n".join(lines + new_host.lines())))
 
 
 def main():
@@ -235,18 +259,20 @@ def main():
     processes.hidden = KIND != "host"
     if processes.hidden:
         processes.protect(0)
-    os.write(1, b"FENCED1\n")
     channel.begin()
     lines = greeting.greeting(DIRECTORY, PROBE, PATH, PROGRAMS, NODE) + greeting.identities(MOUNTS)
     for name in PROGRAMS:
         blocks.prepare_python(name, blocks.environment)
     if PROBE and shortcut.listen(PROBE + ".sock"):
         lines.append("socket " + os.path.basename(PROBE) + ".sock")
-    channel.send(wire.HELLO, 0, os.fsencode("\n".join(lines)))
+    greet(lines)
+    if keeper.is_server:
+        events.register(keeper.descriptor(), select.EPOLLIN)
     ending = False
     limits = own_limits()
     while True:
-        killing = resetting or ending or any(block.killing for block in blocks.blocks.values())
+        changing = new_host.began is not None
+        killing = changing or resetting or ending or any(block.killing for block in blocks.blocks.values())
         measuring = blocks.measure is not None and blocks.measure.step()
         for descriptor, mask in events.poll(0 if measuring else 0.005 if killing else 5):
             serve(descriptor, mask)
@@ -258,6 +284,8 @@ def main():
                 leave()
             resetting = False
             channel.send(wire.DONE, 0)
+        if new_host.began is not None and new_host.step(resetting):
+            greet(lines)
         reap()
         for each in () if resetting else (blocks.warm, blocks.spare):
             if each is not None:

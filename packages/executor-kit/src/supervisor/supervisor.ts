@@ -11,6 +11,7 @@ import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/super
 import { Measurements } from "./files/measurements.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
 import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
+import type { ConnectOptions, LeftInterpreters } from "./start/connect-supervisor.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
 import {
   encodeFrame,
@@ -38,6 +39,14 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** What a supervisor's host knows of it. */
+interface SupervisorSettings extends Pick<ConnectOptions, "isCut"> {
+  readonly direct: boolean;
+  /** Called once, when the supervisor misbehaves and can no longer be used. */
+  readonly lose: (error: Error) => void;
+  readonly interpreters: LeftInterpreters | undefined;
+}
+
 /**
  * Runs programs through a supervisor, concurrently over a single stream, with back-pressure for each. Everything that a
  * program started can be killed along with it, however its processes hide. Created by `connectSupervisor`.
@@ -50,7 +59,10 @@ export class Supervisor {
   readonly direct: boolean;
   readonly #stream: Writable;
   readonly #lose: (error: Error) => void;
+  readonly #isCut: () => boolean;
   readonly #programs: RunningPrograms;
+  /** The interpreters of an earlier host. */
+  #left: LeftInterpreters | undefined;
   readonly #feeds = new Map<number, ProgramFeed>();
   #interpreters: Interpreters | undefined;
   readonly #pings: Waiting[] = [];
@@ -64,21 +76,25 @@ export class Supervisor {
   #unread = 0;
   #lost: Error | undefined;
 
-  /**
-   * @param stream - leads to the supervisor.
-   * @param lose - called once, when the supervisor misbehaves and can no longer be used.
-   */
-  constructor(stream: Writable, { direct, lose }: { readonly direct: boolean; readonly lose: (error: Error) => void }) {
+  /** @param stream - leads to the supervisor. */
+  constructor(stream: Writable, { direct, lose, isCut = () => false, interpreters }: SupervisorSettings) {
     this.direct = direct;
     this.#stream = stream;
     this.#lose = lose;
-    this.#programs = new RunningPrograms(this.#send, lose);
+    this.#isCut = isCut;
+    this.#left = interpreters;
+    this.#programs = new RunningPrograms(this.#send, { lose, isCut, last: interpreters?.last ?? 0 });
     this.#measurements = new Measurements(this.#send);
     stream.on("drain", () => {
       this.#unread = 0;
       this.#tunnels.resume();
     });
     stream.write(hostMagic);
+  }
+
+  /** The connection to it is broken and may come back. */
+  get isCut(): boolean {
+    return this.#isCut();
   }
 
   /**
@@ -106,6 +122,14 @@ export class Supervisor {
     return this.#living.open(program, signal);
   }
 
+  /** Returns the interpreter that an earlier host has left, once; `undefined` if there is none. */
+  takeInterpreter(): Interpreter | undefined {
+    const interpreters = this.#living;
+    const [first] = this.#left?.living ?? [];
+    this.#left = undefined;
+    return first && interpreters.adopt(first);
+  }
+
   /**
    * Forks an interpreter between two blocks: the fork gets a copy of its variables.
    *
@@ -122,7 +146,7 @@ export class Supervisor {
    */
   async reset(): Promise<void> {
     const done = this.#answer(frameType.reset, this.#resets).then(() => true);
-    if ((await within(killMs, done)) !== true) throw notReset();
+    if ((await this.#within(killMs, done)) !== true) throw notReset();
   }
 
   /**
@@ -247,14 +271,20 @@ export class Supervisor {
   }
 
   get #living(): Interpreters {
-    this.#interpreters ??= new Interpreters(this.#send, this.#programs);
+    this.#interpreters ??= new Interpreters(this.#send, this.#programs, this.#left !== undefined);
     if (this.#lost) this.#interpreters.fail(this.#lost);
     return this.#interpreters;
   }
 
+  /** Waits for at most so many milliseconds in which the supervisor can be reached. */
+  async #within<T>(milliseconds: number, answer: Promise<T>): Promise<T | undefined> {
+    const found = await within(milliseconds, answer);
+    return found === undefined && this.#isCut() ? this.#within(milliseconds, answer) : found;
+  }
+
   /** A supervisor that does not open what programs connect to is of no use, for example because code has stopped it. */
   async #opened<T extends string | object>(opening: Promise<T>): Promise<T> {
-    const opened = await within(openingMs, opening);
+    const opened = await this.#within(openingMs, opening);
     if (opened !== undefined) return opened;
     const error = notOpened();
     this.#lose(error);

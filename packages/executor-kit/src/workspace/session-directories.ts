@@ -211,9 +211,11 @@ export class SessionDirectories {
 
   /**
    * Removes everything temporary, and the functions package that this session created in a work directory that stays.
+   *
+   * @param goesOn - the session outlives this program, and still needs the package.
    */
-  async remove(): Promise<void> {
-    if (this.given) await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
+  async remove(goesOn = false): Promise<void> {
+    if (this.given && !goesOn) await removeFunctionsPackage(this.#workDirectory, this.#of.functionsModule, this.#of.id);
     await removeTree(this.sessionDirectory);
   }
 }

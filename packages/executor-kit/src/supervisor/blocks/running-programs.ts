@@ -12,6 +12,9 @@ const mostWaiting = windowBytes + 5_242_880;
 /** Time limit for a killed program to end in milliseconds. */
 const killMs = 10_000;
 
+/** The exit code of a program that was killed. */
+const killedCode = 137;
+
 /** The supervisor's report for a block whose interpreter has ended. */
 const gone = "gone";
 
@@ -21,16 +24,27 @@ export class InterpreterGone extends Error {}
 /** Sends a frame to the supervisor. */
 export type Send = (type: number, number: number, payload?: Uint8Array) => void;
 
+interface ProgramSettings {
+  readonly lose: (error: Error) => void;
+  /** The supervisor cannot be reached now, but may be later. */
+  readonly isCut: () => boolean;
+  /** The highest number that is in use. */
+  readonly last: number;
+}
+
 /** The programs that a supervisor is currently running. */
 export class RunningPrograms {
   readonly #send: Send;
   readonly #lose: (error: Error) => void;
+  readonly #isCut: () => boolean;
   readonly #running = new Map<number, RunningProgram>();
-  #last = 0;
+  #last: number;
 
-  constructor(send: Send, lose: (error: Error) => void) {
+  constructor(send: Send, { lose, isCut, last }: ProgramSettings) {
     this.#send = send;
     this.#lose = lose;
+    this.#isCut = isCut;
+    this.#last = last;
   }
 
   /** Returns a new number for a program or an interpreter. */
@@ -92,7 +106,11 @@ export class RunningPrograms {
     let killed: NodeJS.Timeout | undefined;
     const kill = (): void => {
       this.#send(frameType.kill, number);
-      killed ??= setTimeout(() => this.#lose(notEnded()), killMs);
+      killed ??= setTimeout(() => {
+        // It ends when its supervisor learns of it.
+        if (this.#isCut()) program.end({ exitCode: killedCode, outOfMemory: false });
+        else this.#lose(notEnded());
+      }, killMs);
     };
     start(number);
     signal.addEventListener("abort", kill, { once: true });
@@ -169,8 +187,8 @@ class RunningProgram {
 /** A negative code means that the code is unknown, because something killed the program's shepherd. */
 function readEnd(payload: Buffer): ProgramEnd {
   const code = payload.readInt32BE(0);
-  const exitCode = code < 0 ? 137 : code;
-  return { exitCode, outOfMemory: exitCode === 137 && payload.readUInt8(4) === 1 };
+  const exitCode = code < 0 ? killedCode : code;
+  return { exitCode, outOfMemory: exitCode === killedCode && payload.readUInt8(4) === 1 };
 }
 
 function notStarted(problem: string): BackendUnavailableError {

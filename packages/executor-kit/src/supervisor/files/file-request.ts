@@ -73,9 +73,14 @@ export async function* ask(
           passed = mostMs;
           ending.abort();
         }, mostMs);
+  const giveUp = (): void => {
+    // A supervisor that cannot be reached now has not been silent.
+    if (supervisor.isCut) late = setTimeout(giveUp, limitMs);
+    else ending.abort();
+  };
   try {
     for (const pieces = answer.pieces(); ;) {
-      late = setTimeout(() => ending.abort(), limitMs);
+      late = setTimeout(giveUp, limitMs);
       const { value, done } = await pieces.next().finally(() => clearTimeout(late));
       late = undefined;
       if (ending.signal.aborted) throw notAnswered(names?.[0] ?? file, passed);

@@ -39,6 +39,15 @@ def ask(number, most):
     waiting.append((number, most))
 
 
+def forget():
+    """Drops what a host has asked that is gone."""
+    global current
+    waiting.clear()
+    if current is not None:
+        current.close()
+        current = None
+
+
 def step():
     """Goes on for a moment; returns whether there is more to count."""
     global current

@@ -45,14 +45,15 @@ export class InterpreterPlace implements Place {
   #isRunning = false;
   #isEnded = false;
 
-  constructor(below: SupervisedPlace, interpreter: Interpreter, settings: InterpreterSettings) {
+  constructor(below: SupervisedPlace, interpreter: Interpreter, settings: InterpreterSettings, lostState?: string) {
     this.below = below;
     this.interpreter = interpreter;
     this.#supervisor = below.interpreters().supervisor;
     this.#settings = settings;
     const { facts } = below;
     const own = { stateful: true, displays: interpreter.displays };
-    this.facts = { ...facts, capabilities: { ...facts.capabilities, ...own } };
+    const before = lostState === undefined ? {} : { lostState };
+    this.facts = { ...facts, capabilities: { ...facts.capabilities, ...own }, ...before };
     this.lost = new Promise((resolve) => {
       this.#lose = resolve;
     });
@@ -86,8 +87,8 @@ export class InterpreterPlace implements Place {
     return this.below.runProgram(program, sink);
   }
 
-  stopping(): void {
-    if (!this.#settings.isFork) this.below.stopping();
+  stopping(isDetached: boolean): void {
+    if (!this.#settings.isFork) this.below.stopping(isDetached);
   }
 
   async copy(signal: AbortSignal): Promise<InterpreterPlace> {

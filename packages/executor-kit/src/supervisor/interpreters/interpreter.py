@@ -43,6 +43,9 @@ def serve():
     while True:
         try:
             verb, rights, _, _ = control.recvmsg(16, _socket.CMSG_SPACE(24))
+        except KeyboardInterrupt:
+            # It was for a block that has ended just now.
+            continue
         except OSError:
             _exit(1)
         if not verb:

@@ -73,10 +73,17 @@ export class Interpreters {
   readonly #open = new Map<number, Interpreter>();
   readonly #ending = new Map<number, Ending>();
   #lost: Error | undefined;
-  #loaded = false;
+  #loaded: boolean;
 
-  constructor(send: Send, programs: RunningPrograms) {
+  /** @param isLoaded - an earlier host has used interpreters there. */
+  constructor(send: Send, programs: RunningPrograms, isLoaded: boolean) {
     this.#connection = { send, programs };
+    this.#loaded = isLoaded;
+  }
+
+  /** Takes over an interpreter of an earlier host. */
+  adopt({ number, displays }: Pick<Interpreter, "number" | "displays">): Interpreter {
+    return this.#add(number, displays);
   }
 
   /** @throws BackendUnavailableError if Python does not start; `signal.reason` if it is aborted first. */

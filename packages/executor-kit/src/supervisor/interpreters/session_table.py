@@ -22,6 +22,9 @@ class Session:
         self.status = status
         self.mark = mark
         self.shepherd = self.pid = None
+        # `1` if it shows values the way IPython does; and whether it is a copy of another one.
+        self.displays = "0"
+        self.is_fork = False
         # The running block, and the processes that earlier blocks left running.
         self.block = None
         self.earlier = set()

@@ -100,10 +100,33 @@ def start(number, words):
 def begin(session, words):
     """Handles what the interpreter reports before any block has run in it."""
     if len(words) == 2 and words[0].isdigit():
-        session.pid = int(words[0])
+        session.pid, session.displays = int(words[0]), words[1]
         tell(session.number, "ready " + words[1])
     else:
         tell(session.number, "failed")
+
+
+def keep_first():
+    """Ends all but the interpreter that the next host goes on with: copies belong to the last host, as do those that are starting."""
+    for number in list(opening):
+        if number not in sessions:
+            opening[number][1](())
+    for source in sources.values():
+        os.close(source)
+    sources.clear()
+    kept = max((each.number for each in sessions.values() if each.pid is not None and not each.is_fork), default=None)
+    for each in sessions.values():
+        if each.number != kept:
+            each.ending, each.announced = True, False
+
+
+def living():
+    return [each for each in sessions.values() if not each.ended and not each.ending]
+
+
+def last():
+    """The highest number in use."""
+    return max(sessions, default=0)
 
 
 def write(number, code):
@@ -200,6 +223,7 @@ def begin_fork(made, old, words):
         tell(made.number, "failed")
         return
     made.shepherd, made.pid = pids
+    made.displays, made.is_fork = "1", True
     sessions[made.number] = made
     listen(made.status, lambda: ends.hear_shepherd(made))
     tell(made.number, "ready 1")

@@ -1,6 +1,6 @@
 import { CurrentPlace } from "../../current-place.ts";
 import { DisplayBoard } from "../../displays/display-board.ts";
-import type { Backend, Opening } from "../../place.ts";
+import type { Backend, Opening, PlaceEnd } from "../../place.ts";
 import type { SupervisedPlace } from "../supervised-place.ts";
 import { InterpreterPlace, type InterpreterSettings } from "./interpreter-place.ts";
 import type { Interpreter } from "./interpreters.ts";
@@ -13,10 +13,12 @@ export interface StatefulOptions extends Pick<InterpreterSettings, "functionsMod
   readonly bound: string | readonly string[] | undefined;
 }
 
-/** An interpreter that has been forked, and the place in which it runs. */
-interface Forked {
+/** An interpreter, and the place in which it runs. */
+interface Opened {
   readonly below: SupervisedPlace;
   readonly interpreter: Interpreter;
+  /** See `PlaceFacts`. */
+  readonly lostState?: string;
 }
 
 interface BackendParts {
@@ -24,15 +26,17 @@ interface BackendParts {
   /** Replaces a lost place; a fork shares it with its original, to which it belongs. */
   readonly below: CurrentPlace<SupervisedPlace>;
   /** The interpreter of a fork; a new one if it is opened again. */
-  readonly first?: Forked;
+  readonly first?: Opened;
 }
+
+const hadEnded = "The Python session had ended before this program connected; its variables are gone.";
 
 /** Starts an interpreter that lives from block to block in a place that another backend opens. */
 export class StatefulBackend implements Backend<InterpreterPlace> {
   readonly #options: StatefulOptions;
   readonly #settings: InterpreterSettings;
   readonly #below: CurrentPlace<SupervisedPlace>;
-  #first: Forked | undefined;
+  #first: Opened | undefined;
 
   private constructor(options: StatefulOptions, { settings, below, first }: BackendParts) {
     this.#options = options;
@@ -54,16 +58,16 @@ export class StatefulBackend implements Backend<InterpreterPlace> {
   }
 
   async open({ signal, isRestart }: Opening): Promise<InterpreterPlace> {
-    const { below, interpreter } = this.#takeFirst() ?? (await this.#start(signal, isRestart));
-    return new InterpreterPlace(below, interpreter, this.#settings);
+    const { below, interpreter, lostState } = this.#takeFirst() ?? (await this.#start(signal, isRestart));
+    return new InterpreterPlace(below, interpreter, this.#settings, lostState);
   }
 
-  async close(): Promise<void> {
+  async close({ isDetached = false }: Partial<PlaceEnd> = {}): Promise<void> {
     try {
       await this.#settings.displays.close();
     } finally {
       await this.#takeFirst()?.interpreter.end();
-      if (!this.#settings.isFork) await this.#below.close();
+      if (!this.#settings.isFork) await this.#below.close(isDetached);
     }
   }
 
@@ -91,17 +95,20 @@ export class StatefulBackend implements Backend<InterpreterPlace> {
     return new StatefulBackend(this.#options, { settings, below: this.#below });
   }
 
-  #takeFirst(): Forked | undefined {
+  #takeFirst(): Opened | undefined {
     const first = this.#first;
     this.#first = undefined;
     return first;
   }
 
-  async #start(signal: AbortSignal, isRestart: boolean): Promise<Forked> {
+  async #start(signal: AbortSignal, isRestart: boolean): Promise<Opened> {
     if (isRestart && !this.#settings.isFork) await this.#below.reset(signal);
     const below = await this.#below.ready(signal);
     const { supervisor, program } = below.interpreters();
-    return { below, interpreter: await supervisor.openInterpreter(program, signal) };
+    const left = isRestart ? undefined : supervisor.takeInterpreter();
+    if (left) return { below, interpreter: left };
+    const interpreter = await supervisor.openInterpreter(program, signal);
+    return { below, interpreter, ...(below.facts.isLeft === true && !isRestart && { lostState: hadEnded }) };
   }
 }
 

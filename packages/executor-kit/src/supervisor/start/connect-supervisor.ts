@@ -35,6 +35,11 @@ export interface ConnectOptions {
    * error if you have one. Default: `supervisor.fail(error)`.
    */
   readonly onLost?: ((error: Error) => void) | undefined;
+  /**
+   * Returns true while the connection is broken and may come back: what the supervisor does not answer then says
+   * nothing about it. Default: never.
+   */
+  readonly isCut?: (() => boolean) | undefined;
 }
 
 /** What is available where the supervisor runs. */
@@ -47,8 +52,18 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly kernel?: string;
   /** The `mounts` that exist there: `device:inode` by path, or `?` if the user may not look at it. */
   readonly mounts: ReadonlyMap<string, string>;
+  /** Interpreters that an earlier host has left, if it has used any. */
+  readonly interpreters?: LeftInterpreters;
   /** The probe file's content as seen there, or why it cannot be read or written. */
   readonly probe?: string;
+}
+
+/** Interpreters that live from block to block, and that an earlier host has left to this one. */
+export interface LeftInterpreters {
+  /** The highest number that is in use. */
+  readonly last: number;
+  /** At most one; it has a number, and may show values the way IPython does. */
+  readonly living: readonly { readonly number: number; readonly displays: boolean }[];
 }
 
 /** The answer to a connection attempt. */
@@ -195,7 +210,10 @@ class Greeting {
     const direct = made ? await this.#connect(expected) : undefined;
     const { stdin, stdout } = this.#streams;
     const lose = (error: Error): void => this.fail(error);
-    const supervisor = new Supervisor(direct?.socket ?? stdin, { direct: direct !== undefined, lose });
+    const { isCut } = this.#options;
+    const { interpreters } = inventory;
+    const settings = { direct: direct !== undefined, lose, isCut, interpreters };
+    const supervisor = new Supervisor(direct?.socket ?? stdin, settings);
     direct?.receive(supervisor.receiver());
     stdout.off("data", this.#take).on("data", supervisor.receiver());
     this.#supervisor = supervisor;
@@ -243,12 +261,17 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     first === "mount" ? [[place.join(" "), identity]] : [],
   );
   const [nodeVersion, probe, packages, kernel] = [value("node"), value("probe"), value("packages"), value("kernel")];
+  const last = value("interpreters");
+  const living = lines.flatMap(([first, number, displays]) =>
+    first === "interpreter" ? [{ number: Number(number), displays: displays === "1" }] : [],
+  );
   const inventory = {
     programs: new Map(programs),
     owner: { uid: Number(value("uid")), gid: Number(value("gid")) },
     process: Number(value("self")),
     mounts: new Map(mounts),
     ...(kernel === undefined ? {} : { kernel }),
+    ...(last === undefined ? {} : { interpreters: { last: Number(last), living } }),
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
     ...(packages === undefined ? {} : { packages: packages.split(" ").filter((name) => /^[\w.-]{1,64}$/.test(name)) }),

@@ -1,21 +1,27 @@
 """Signs of life to the keeper, which ends this place when the supervisor ends or has not heard from the host for a while. Python 3.8
 or later."""
 
+import os
 import select
+import struct
 
 connection = None
+# Whether the keeper sends the streams of hosts that replace others.
+is_server = False
 
 
 def find(name):
     """Connects to the keeper's abstract socket, if a name was given; the keeper may still be starting. A number is that of a socket
-    that a keeper has left to this process."""
-    global connection
+    that a keeper has left to this process; it may follow `server:`, if that sends the streams of other hosts."""
+    global connection, is_server
     if not name:
         return
     import _socket
 
-    if name.isdigit():
-        connection = _socket.socket(fileno=int(name))
+    is_server = name.startswith("server:")
+    number = name[7:] if is_server else name
+    if number.isdigit():
+        connection = _socket.socket(fileno=int(number))
         connection.setblocking(False)
         return
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -36,3 +42,26 @@ def beat():
             connection.send(b".")
         except BlockingIOError:
             pass
+
+
+def descriptor():
+    """The descriptor on which other hosts are announced; `None` if there is none."""
+    return connection.fileno() if is_server else None
+
+
+def next_host():
+    """Returns the stream of the next host; `None` if there is none yet. Raises `EOFError` if the session is over."""
+    import _socket
+
+    try:
+        word, rights, _, _ = connection.recvmsg(16, _socket.CMSG_SPACE(4))
+    except BlockingIOError:
+        return None
+    except OSError:
+        raise EOFError from None
+    if not word:
+        raise EOFError
+    found = [each for right in rights for each in struct.unpack("=%di" % (len(right[2]) // 4), right[2])]
+    for each in found[:-1]:
+        os.close(each)
+    return found[-1] if found else None

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { supervisorProgram } from "../python-programs.ts";
+import { attachProgram, sessionServerProgram, supervisorProgram } from "../python-programs.ts";
 
 const bootProgram: string = readFileSync(new URL("./boot.sh", import.meta.url), "utf8");
 const inventoryProgram: string = readFileSync(new URL("./inventory.sh", import.meta.url), "utf8");
@@ -67,6 +67,22 @@ export interface SupervisorConfig {
  */
 export function supervisorCommand(config: SupervisorConfig): [string, ...string[]] {
   return ["sh", "-c", bootProgram, "fenced", supervisorProgram, inventoryProgram, ...wordsOf(config)];
+}
+
+/**
+ * The command for the main process of a place whose session outlives the programs that use it: a server, to which
+ * `SessionLink` connects over its standard streams and then through `attachCommand`, and the supervisor. It needs Linux
+ * and Python 3.8 or later.
+ *
+ * @param name - the abstract socket for later connections.
+ */
+export function sessionServerCommand(name: string, config: SupervisorConfig): [string, ...string[]] {
+  return [...pythonCommand(sessionServerProgram), name, supervisorProgram, ...wordsOf(config)];
+}
+
+/** The command that connects its standard streams to such a session. */
+export function attachCommand(name: string): [string, ...string[]] {
+  return [...pythonCommand(attachProgram), name];
 }
 
 /** How to start the supervisor where the command must be short. */

@@ -13,6 +13,7 @@ except ImportError:
     from collections import deque
 
 MAGIC = b"FENCED-HOST\n"
+GREETING = b"FENCED1\n"
 HEADER = 9
 READ = 262144
 CAPACITY = 1048576
@@ -32,6 +33,8 @@ class Channel:
         self.incoming = bytearray(2 * READ)
         self.start = self.end = 0
         self.synced = False
+        # True while nobody wants to know what is sent.
+        self.muted = False
 
     def begin(self):
         os.set_blocking(1, False)
@@ -43,7 +46,34 @@ class Channel:
         self.source = self.sink = descriptor
         events.register(descriptor, select.EPOLLIN)
 
+    def replace(self, descriptor):
+        """Continues with another host, to which nothing is sent until it is greeted; what was for the one before it is dropped."""
+        if self.waiting:
+            self.waiting.clear()
+            events.register(data.fileno(), select.EPOLLIN)
+            if self.sink != self.source:
+                events.unregister(self.sink)
+        events.unregister(self.source)
+        if self.source == 0:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, 0)
+            os.dup2(nothing, 1)
+            os.close(nothing)
+        else:
+            os.close(self.source)
+        self.start = self.end = 0
+        self.synced, self.muted = False, True
+        os.set_blocking(descriptor, False)
+        self.switch(descriptor)
+
+    def greet(self, kind, payload):
+        self.muted = False
+        os.write(self.sink, GREETING)
+        self.send(kind, 0, payload)
+
     def send(self, kind, block, payload=b""):
+        if self.muted:
+            return
         header = struct.pack(">IBI", len(payload) + 5, kind, block)
         if self.waiting:
             self.waiting.append(header + payload)

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import path from "node:path";
 import { blockSource } from "../../languages/command-languages.ts";
 import type { BlockRun } from "../../run/block-run.ts";
 import { RemoteFiles } from "../../workspace/remote-files.ts";
@@ -21,6 +22,8 @@ export interface SentWorkspaceSettings {
   readonly keepFiles: boolean;
   /** The name of the functions' module. */
   readonly functionsModule: string;
+  /** The work directory's absolute path on this host, if this host sees it, too. Default: it does not. */
+  readonly onHost?: string;
   /** The package of the functions in `node_modules` belongs to the session from the start. */
   readonly hasPackage: boolean;
 }
@@ -50,11 +53,17 @@ export class SentWorkspace implements PlaceWorkspace {
     const content = blockSource(language, code);
     if (filename !== undefined) {
       await this.files.write(filename, content);
-      return { path: `${this.path}/${filename}` };
+      return { path: `${this.path}/${filename}`, ...this.#onHost(filename) };
     }
     const { filePrefix, keepFiles } = this.#settings;
     const name = `${filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
-    return { path: `${this.path}/${name}`, sent: { name, content, keep: keepFiles } };
+    const sent = { name, content, keep: keepFiles };
+    return { path: `${this.path}/${name}`, sent, ...(keepFiles && this.#onHost(name)) };
+  }
+
+  #onHost(name: string): Pick<BlockFile, "onHost"> {
+    const { onHost } = this.#settings;
+    return onHost === undefined ? {} : { onHost: path.join(onHost, name) };
   }
 
   settle(): undefined {

@@ -1,0 +1,149 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectExecutor, type ExecutorStoppedError, hostFunction } from "@fenced/core";
+import { needs, nightly } from "@fenced/test-support";
+import { type DaemonRelay, relayDaemon } from "@fenced/test-support/daemon-relay";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "../src/index.ts";
+import { docker } from "./support/docker-cli.ts";
+import { nodeImage, pythonImage } from "./support/images.ts";
+
+const keepAliveMs = 120_000;
+const python = (code: string) => [{ language: "python", code }];
+const bash = (code: string) => [{ language: "bash", code }];
+
+/** Prints numbered lines, a few at a time. */
+const numbers = (count: number): string =>
+  `import sys, time\nfor i in range(${count}):\n    print(i, flush=i % 50 == 0)\n    if i % 50 == 0: time.sleep(0.01)`;
+const expected = (count: number): string => Array.from({ length: count }, (_, index) => `${index}\n`).join("");
+
+describe("a session that outlives its program", { ...needs("docker"), timeout: 120_000 }, () => {
+  let relay: DaemonRelay;
+  beforeEach(async () => {
+    relay = await relayDaemon("/var/run/docker.sock");
+  });
+  afterEach(() => relay[Symbol.asyncDispose]());
+
+  function create(options: DockerExecutorOptions = {}): DockerCommandLineCodeExecutor {
+    return new DockerCommandLineCodeExecutor({
+      image: pythonImage,
+      docker: relay.address,
+      network: "none",
+      keepAliveMs,
+      maxOutputBytes: 16_777_216,
+      ...options,
+    });
+  }
+
+  /** Breaks the connections again and again until something has settled; returns how often. */
+  async function cutUntil(settled: Promise<unknown>): Promise<number> {
+    let [cuts, isOver] = [0, false];
+    const over = settled.finally(() => (isOver = true)).catch(() => {});
+    while (!isOver) {
+      await Promise.race([over, sleep(randomInt(10, 200))]);
+      cuts += relay.cut();
+      // A machine that is busy takes longer to connect than to cut.
+      while (!isOver && relay.streams === 0) await sleep(5);
+    }
+    return cuts;
+  }
+
+  it("prints each byte once and in order while its connections break", async () => {
+    await using executor = create({ stateful: true });
+    await executor.start();
+    const running = executor.executeCodeBlocks(python(numbers(30_000)));
+    expect(await cutUntil(running)).toBeGreaterThan(5);
+    const result = await running;
+    expect(result.output).toBe(expected(30_000));
+    expect(result.stateLost).toBe(false);
+  });
+
+  it("does so for 200 cuts", { ...nightly, timeout: 600_000 }, async () => {
+    await using executor = create();
+    await executor.start();
+    for (let cuts = 0; cuts < 200;) {
+      const running = executor.executeCodeBlocks(python(numbers(100_000)));
+      cuts += await cutUntil(running);
+      const result = await running;
+      expect(result.output).toBe(expected(100_000));
+    }
+  });
+
+  it("carries files, input and calls of host functions while its connections break", async () => {
+    const add = hostFunction({
+      name: "add",
+      description: "Adds.",
+      input: z.object({ one: z.number(), other: z.number() }),
+      execute: async ({ one, other }) => {
+        await sleep(20);
+        return one + other;
+      },
+    });
+    await using executor = create({ functions: [add] });
+    await executor.start();
+    const content = Buffer.alloc(3_000_000, "0123456789abcdef");
+    const work = async () => {
+      await executor.files.write("large.bin", content);
+      const back = await executor.files.read("large.bin");
+      const stdin = "x".repeat(1_000_000);
+      const read = await executor.executeCodeBlocks(python("import sys; print(len(sys.stdin.read()))"), { stdin });
+      const calls = "from functions import add\nn = 0\nfor i in range(30): n = add(n, i)\nprint(n)";
+      const called = await executor.executeCodeBlocks(python(calls));
+      return [content.equals(back), read.output, called.output];
+    };
+    const running = work();
+    expect(await cutUntil(running)).toBeGreaterThan(2);
+    expect(await running).toEqual([true, "1000000\n", "435\n"]);
+  });
+
+  it("ends a block that exceeds its time limit while there is no connection, and goes on", async () => {
+    await using executor = create();
+    await executor.executeCodeBlocks(bash("echo kept > kept.txt"));
+    const running = executor.executeCodeBlocks(bash("echo before; sleep 3; sleep 1000"), { timeoutMs: 2000 });
+    await sleep(1000);
+    relay.refuse(true);
+    const result = await running;
+    relay.refuse(false);
+    expect([result.timedOut, result.output.startsWith("before\n")]).toEqual([true, true]);
+    const after = await executor.executeCodeBlocks(bash("cat kept.txt; grep -sl ^sleep.1000 /proc/[0-9]*/cmdline"));
+    expect([after.output, after.stateLost]).toEqual(["kept\n", false]);
+  });
+
+  it("is told from one whose container is gone", async () => {
+    const reasons: string[] = [];
+    await using executor = create({ onSessionLost: (reason) => reasons.push(reason) });
+    await executor.executeCodeBlocks(bash("true"));
+    const { handle } = executor;
+    await docker("rm", "--force", "--volumes", executor.containerName);
+    while (reasons.length === 0) await sleep(20);
+    expect(reasons[0]).toMatch(/lost: it ended/);
+    const after = await executor.executeCodeBlocks(bash("echo again"));
+    expect([after.output, after.stateLost]).toEqual(["again\n", true]);
+    if (!handle) throw new Error("no handle");
+    await expect(connectExecutor(handle)).rejects.toThrow(/has ended: its container was removed/);
+    expect(executor.handle?.session["container"]).not.toBe(handle.session["container"]);
+  });
+
+  it("ends in time although its code has stopped everything that it can", async () => {
+    const executor = create({ keepAliveMs: 1000 });
+    await executor.start();
+    const name = executor.containerName;
+    const stopping = executor.executeCodeBlocks(bash("kill -STOP 1; kill -9 1; kill -STOP -1"));
+    const stopped: Promise<ExecutorStoppedError> = stopping.then(
+      () => expect.fail("the block ended"),
+      (error) => error,
+    );
+    await sleep(1500);
+    await executor.detach();
+    await stopped;
+    while ((await docker("ps", "--all", "--quiet", "--filter", `name=${name}`)) !== "") await sleep(50);
+  });
+
+  it("is refused with an image without Python, and with containers that do not end by themselves", async () => {
+    await using executor = create({ image: nodeImage });
+    await expect(executor.start()).rejects.toThrow(/Python/);
+    expect(() => create({ stopContainer: false })).toThrow(/keepAliveMs.*stopContainer/s);
+    expect(() => create({ reuse: true, containerName: "x" })).toThrow(/keepAliveMs.*reuse/s);
+  });
+});

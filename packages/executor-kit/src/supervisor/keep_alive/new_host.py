@@ -1,0 +1,72 @@
+"""Hands this place over to another host: ends what the host before it was running, but neither the interpreter that lives from block
+to block nor what blocks have left running. Python 3.8 or later, standard library only."""
+
+import os
+import time
+
+import _fenced_block_files as block_files
+import _fenced_block_output as output
+import _fenced_blocks as blocks
+import _fenced_feeds as feeds
+import _fenced_processes as processes
+import _fenced_tunnels as tunnels
+from _fenced_channel import channel
+
+# Seconds for a block in such an interpreter to end by itself, and then after it was interrupted: killing it would cost the variables.
+ENDING, INTERRUPTED = 2, 3
+ENDLESS = 1 << 62
+
+# Since when the last host's programs have been ending; `None` if no other host waits.
+began = None
+interrupted = False
+
+
+def begin(descriptor):
+    global began, interrupted
+    channel.replace(descriptor)
+    began, interrupted = time.monotonic(), False
+    for each in list(tunnels.tunnels.values()):
+        tunnels.close(each)
+    for number in list(feeds.feeds):
+        feeds.end(number)
+    for given in blocks.inputs.values():
+        os.close(given)
+    blocks.inputs.clear()
+    for number in list(block_files.files):
+        file = block_files.take(number)
+        file.close()
+        file.remove()
+    if blocks.measure is not None:
+        blocks.measure.forget()
+    if blocks.sessions is not None:
+        blocks.sessions.keep_first()
+    for block in blocks.blocks.values():
+        # Nobody reads it any more.
+        block.credit = ENDLESS
+        output.resume(block)
+
+
+def step(resetting):
+    """Takes the next step; returns whether the other host can be greeted."""
+    global began, interrupted
+    age = time.monotonic() - began
+    # What an ended block has left running lives on.
+    running = [each for each in blocks.blocks.values() if not each.ended]
+    for block in running:
+        if block.session is None or age > ENDING + INTERRUPTED:
+            blocks.kill(block)
+        elif age > ENDING and not interrupted:
+            interrupted = True
+            processes.send_signal([block.session.pid], processes.signal.SIGINT)
+    if running or resetting or (blocks.sessions is not None and blocks.sessions.ends.keep_ending()):
+        return False
+    began = None
+    return True
+
+
+def lines():
+    """What the greeting says about interpreters that live on."""
+    if blocks.sessions is None:
+        return []
+    found = ["interpreter %d %s" % (each.number, each.displays) for each in blocks.sessions.living()]
+    return ["interpreters %d" % blocks.sessions.last()] + found

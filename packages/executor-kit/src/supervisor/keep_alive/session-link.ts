@@ -1,0 +1,351 @@
+import { randomBytes } from "node:crypto";
+import { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { BackendUnavailableError, ExecutorStoppedError, SessionInUseError } from "@fenced/core";
+import { untilAborted, within } from "@fenced/core/abort";
+import { PlaceGone } from "../../place.ts";
+import { Heartbeat } from "../../processes/heartbeat.ts";
+import type { SupervisorStreams } from "../start/connect-supervisor.ts";
+import { type Answer, shakeHands } from "./handshake.ts";
+import { type Packet, packetKind, type PacketReader, type PacketWriter, pieceBytes, verdict } from "./packets.ts";
+import { SentBytes } from "./sent-bytes.ts";
+
+/** Bytes that were sent and have not arrived, beyond which the writer waits. */
+const mostUnreceived = 1_048_576;
+/** How many bytes are received before the session is told, if there is nothing else to send. */
+const ackBytes = 262_144;
+const tickMs = 2000;
+/** How many signs of life in a row may be missing. */
+const patience = 4;
+/** Delays between attempts to connect again, in milliseconds; the last one is repeated. */
+const delays: readonly number[] = [0, 50, 100, 200, 500, 1000, 2000];
+/** Time limit for the last packet of a connection in milliseconds. */
+const partingMs = 5000;
+
+/** How to reach a session. */
+export interface SessionAccess {
+  /** The session's key, 32 bytes. */
+  readonly key: Uint8Array;
+  /** How long the session waits for a program, in milliseconds. */
+  readonly keepAliveMs: number;
+  /**
+   * Opens a connection to the session.
+   *
+   * @throws PlaceGone if the session cannot exist any longer; after any other error, it is tried again.
+   */
+  readonly connect: (signal: AbortSignal) => Promise<SupervisorStreams>;
+}
+
+/** How to open a link. */
+export interface LinkOptions extends SessionAccess {
+  /** The first connection to a session that was created just now. Default: the session exists already. */
+  readonly first?: SupervisorStreams;
+  /** End the connection of another program that uses the session. */
+  readonly takeOver: boolean;
+  /** Cancels the opening. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A stream to a session that outlives its connections: what was under way when one broke arrives over the next, exactly
+ * once and in order. While there is no connection, the program on the other side goes on until its output has filled the
+ * session's memory for it.
+ */
+export class SessionLink {
+  /** Carries the supervisor's frames. Standard output ends when the session is over, or belongs to another program. */
+  readonly streams: SupervisorStreams;
+  readonly #access: SessionAccess;
+  readonly #program: Buffer = randomBytes(16);
+  readonly #stdin: Writable;
+  readonly #stdout: Readable;
+  readonly #sent = new SentBytes();
+  readonly #ending = new AbortController();
+  #received = 0;
+  #told = 0;
+  #connection: Connection | undefined;
+  /** Continues the writer that waits for room. */
+  #onRoom: (() => void) | undefined;
+  #error: Error | undefined;
+  #isReplaced = false;
+  #isParting = false;
+
+  private constructor(access: SessionAccess) {
+    this.#access = access;
+    this.#stdin = new Writable({
+      // Pieces that the caller has corked go in one packet.
+      writev: (chunks, done) => this.#write(Buffer.concat(chunks.map(({ chunk }) => toBuffer(chunk))), done),
+      destroy: (error, done) => {
+        this.#lose(error ?? new Error("the stream was closed"));
+        done(error);
+      },
+    });
+    this.#stdout = new Readable({ read: () => {} });
+    this.streams = { stdin: this.#stdin, stdout: this.#stdout };
+  }
+
+  /**
+   * Connects to a session.
+   *
+   * @throws SessionInUseError if another program uses it; BackendUnavailableError if it does not answer; PlaceGone if it
+   * is over.
+   */
+  static async open({ first, takeOver, signal, ...access }: LinkOptions): Promise<SessionLink> {
+    const link = new SessionLink(access);
+    const streams = first ?? (await access.connect(signal));
+    try {
+      const shaking = link.#shake(streams, { takeOver, ...(first && { keepAliveMs: access.keepAliveMs }) });
+      const answer = await untilAborted(shaking, signal);
+      if (answer.verdict === verdict.inUse) throw inUse();
+      if (answer.verdict !== verdict.accepted) throw new PlaceGone("The session has forgotten this program");
+      link.#use(streams, answer);
+      return link;
+    } catch (error) {
+      close(streams);
+      throw error;
+    }
+  }
+
+  /** True while there is no connection, and the session may still be there. */
+  get isCut(): boolean {
+    return this.#connection === undefined && this.#error === undefined;
+  }
+
+  /** True once another program uses the session. */
+  get isReplaced(): boolean {
+    return this.#isReplaced;
+  }
+
+  /** Lets go of the session, which then waits for another program. Never rejects. */
+  detach(): Promise<void> {
+    return this.#part(packetKind.detach);
+  }
+
+  /** Ends the session. Never rejects; without a connection, the session ends when nobody has come back in time. */
+  end(): Promise<void> {
+    return this.#part(packetKind.end);
+  }
+
+  async #part(kind: number): Promise<void> {
+    const connection = this.#connection;
+    if (connection) {
+      this.#isParting = true;
+      connection.send(kind, this.#received);
+      await within(partingMs, connection.closed);
+    }
+    this.#lose(new Error("the session was left"));
+  }
+
+  #shake(
+    streams: SupervisorStreams,
+    first?: { readonly takeOver: boolean; readonly keepAliveMs?: number },
+  ): Promise<Answer> {
+    return shakeHands(streams, {
+      key: this.#access.key,
+      program: this.#program,
+      takeOver: false,
+      isKnown: first === undefined,
+      received: this.#received,
+      ...first,
+    });
+  }
+
+  #use(streams: SupervisorStreams, { reader, writer, received, rest }: Answer): void {
+    const connection = new Connection(streams, { reader, writer }, (packets) => this.#take(packets, connection));
+    this.#connection = connection;
+    this.#told = this.#received;
+    this.#arrived(received);
+    void connection.closed.then(() => this.#cut(connection));
+    for (const piece of this.#sent.pieces(pieceBytes)) this.#sendPiece(connection, piece);
+    this.#take(rest, connection);
+    connection.begin();
+  }
+
+  #take(packets: readonly Packet[], connection: Connection): void {
+    for (const { kind, received, payload } of packets) {
+      if (this.#connection !== connection) return;
+      this.#arrived(received);
+      if (kind === packetKind.data) {
+        this.#received += payload.length;
+        this.#stdout.push(payload);
+      } else if (kind === packetKind.pong) {
+        connection.ponged();
+      } else if (kind === packetKind.gone) {
+        if (this.#isParting) connection.close();
+        else this.#replaced();
+        return;
+      }
+    }
+    if (this.#received - this.#told < ackBytes) return;
+    this.#told = this.#received;
+    connection.send(packetKind.ack, this.#received);
+  }
+
+  #arrived(received: number): void {
+    this.#sent.received(received);
+    if (this.#sent.kept >= mostUnreceived) return;
+    const onRoom = this.#onRoom;
+    this.#onRoom = undefined;
+    onRoom?.();
+  }
+
+  /** @param bytes - in memory of their own: the caller may use its memory again once this is done. */
+  #write(bytes: Buffer, done: () => void): void {
+    this.#sent.add(bytes);
+    for (let at = 0; this.#connection && at < bytes.length; at += pieceBytes) {
+      this.#sendPiece(this.#connection, bytes.subarray(at, at + pieceBytes));
+    }
+    if (this.#sent.kept < mostUnreceived) done();
+    else this.#onRoom = done;
+  }
+
+  #sendPiece(connection: Connection, piece: Buffer): void {
+    this.#told = this.#received;
+    connection.send(packetKind.data, this.#received, piece);
+  }
+
+  #cut(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    if (!this.#error && !this.#isParting) void this.#again();
+  }
+
+  /** Connects again, until the session cannot be there any longer. */
+  async #again(): Promise<void> {
+    const { signal } = this.#ending;
+    const end = performance.now() + this.#access.keepAliveMs;
+    let last: unknown;
+    for (let attempt = 0; performance.now() < end || attempt === 0; attempt += 1) {
+      try {
+        await sleep(delays[Math.min(attempt, delays.length - 1)], undefined, { signal });
+        const streams = await this.#access.connect(signal);
+        const answer = await this.#shake(streams).catch((error: unknown) => {
+          close(streams);
+          throw error;
+        });
+        if (answer.verdict === verdict.accepted && !signal.aborted) {
+          this.#use(streams, answer);
+          return;
+        }
+        close(streams);
+        if (answer.verdict === verdict.replaced) this.#replaced();
+        else this.#lose(new Error("the session has forgotten this program"));
+      } catch (error) {
+        last = error;
+        if (error instanceof PlaceGone) this.#lose(error);
+      }
+      if (signal.aborted) return;
+    }
+    this.#lose(notBack(last, this.#access.keepAliveMs));
+  }
+
+  #replaced(): void {
+    this.#isReplaced = true;
+    this.#lose(takenOver());
+  }
+
+  #lose(error: Error): void {
+    if (this.#error) return;
+    this.#error = error;
+    this.#ending.abort(error);
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#stdout.destroy(error);
+    this.#stdin.destroy();
+  }
+}
+
+/** One connection to a session. */
+class Connection {
+  /** Resolves when it has ended. */
+  readonly closed: Promise<void>;
+  readonly #streams: SupervisorStreams;
+  readonly #writer: PacketWriter;
+  readonly #heartbeat: Heartbeat;
+  readonly #pings: (() => void)[] = [];
+  #received = 0;
+
+  constructor(
+    streams: SupervisorStreams,
+    { reader, writer }: { readonly reader: PacketReader; readonly writer: PacketWriter },
+    take: (packets: readonly Packet[]) => void,
+  ) {
+    this.#streams = streams;
+    this.#writer = writer;
+    const { stdin, stdout } = streams;
+    this.closed = new Promise((resolve) => {
+      for (const end of ["end", "close", "error"]) stdout.on(end, () => resolve());
+      for (const end of ["close", "error"]) stdin.on(end, () => resolve());
+    });
+    stdout.on("data", (bytes: Buffer) => {
+      try {
+        take(reader.push(bytes));
+      } catch {
+        // Something else has written to it.
+        this.close();
+      }
+    });
+    this.#heartbeat = new Heartbeat({
+      name: "the session",
+      tickMs,
+      patience,
+      ping: () => this.#ping(),
+      onLost: () => this.close(),
+    });
+    void this.closed.then(() => this.close());
+  }
+
+  begin(): void {
+    this.#streams.stdout.resume();
+  }
+
+  send(kind: number, received: number, payload?: Uint8Array): void {
+    this.#received = received;
+    if (this.#streams.stdin.writable) this.#streams.stdin.write(this.#writer.packet(kind, received, payload));
+  }
+
+  ponged(): void {
+    this.#pings.shift()?.();
+  }
+
+  close(): void {
+    this.#heartbeat.stop();
+    close(this.#streams);
+  }
+
+  #ping(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#pings.push(resolve);
+      this.send(packetKind.ping, this.#received);
+    });
+  }
+}
+
+function toBuffer(chunk: unknown): Buffer {
+  if (Buffer.isBuffer(chunk)) return chunk;
+  throw new TypeError("only bytes can be written");
+}
+
+function close({ stdin, stdout }: SupervisorStreams): void {
+  stdin.on("error", () => {}).destroy();
+  stdout.on("error", () => {}).destroy();
+}
+
+function inUse(): SessionInUseError {
+  return new SessionInUseError("Another program uses this session", {
+    remedy: "Connect when it has detached or ended, or set `takeOver: true` to cut it off.",
+  });
+}
+
+function takenOver(): ExecutorStoppedError {
+  return new ExecutorStoppedError("Another program has taken this session over", {
+    remedy: "Create another executor, or connect to the session again with `takeOver: true`.",
+  });
+}
+
+function notBack(cause: unknown, keepAliveMs: number): BackendUnavailableError {
+  const reason = cause instanceof Error ? `: ${cause.message}` : "";
+  return new BackendUnavailableError(`The session could not be reached for ${keepAliveMs / 1000} s${reason}`, {
+    remedy: "It has ended by itself. Call again to start a new one.",
+    cause,
+  });
+}

@@ -1,0 +1,391 @@
+"""Keeps a session for programs that come and go: passes the bytes between the supervisor and whichever program is connected, keeps
+what was sent until it has arrived, and ends the session when nobody has been connected for too long. Python 3.8 or later, Linux.
+
+The first program brings the key, before any code runs; every later connection proves that it knows it, and every packet carries a
+proof. So code of the same user can neither read the key from this process, which it cannot trace, nor take a connection over: it can
+only break one, as it can break its own session. Connections arrive on an abstract socket, as two descriptors that `attach.py` sends.
+"""
+
+import os
+import select
+import struct
+import time
+
+import _fenced_packets as wire
+import _socket
+from _fenced_packets import ACCEPTED, IN_USE, REPLACED, UNKNOWN
+from _fenced_sent_bytes import SentBytes
+
+READ = 262144
+# Bytes for a supervisor that does not read; the program waits while there are more.
+MOST_PENDING = 1048576
+# A program that has been silent for so many seconds is not connected; nor is one that does not prove who it is.
+SILENCE = 10
+MOST_STRANGERS = 16
+LONGEST_GREETING = 65536
+
+
+class Connection:
+    """One way to a program, from its first byte on."""
+
+    def __init__(self, source, sink, holder):
+        os.set_blocking(source, False)
+        os.set_blocking(sink, False)
+        self.source, self.sink, self.holder = source, sink, holder
+        self.incoming, self.outgoing = bytearray(), bytearray()
+        self.heard = time.monotonic()
+        self.hello = self.nonce = self.reader = self.writer = None
+        # How many of the session's bytes it has been sent, and how many of its own it knows to have arrived.
+        self.sent = self.told = 0
+        self.pongs = 0
+        self.closing = False
+
+    def close(self):
+        for each in {self.source, self.sink}:
+            os.close(each)
+        if self.holder is not None:
+            self.holder.close()
+
+
+class Server:
+    """`control` leads to the supervisor and takes the streams of programs that replace others; `stream` is the first one."""
+
+    def __init__(self, control, stream, listener, first):
+        self.control, self.stream, self.listener = control, stream, listener
+        stream.setblocking(False)
+        control.setblocking(False)
+        listener.setblocking(False)
+        self.first = Connection(first[0], first[1], None)
+        self.connections = [self.first]
+        # Sockets of `attach.py` that have not sent their descriptors yet, and since when they have been waiting.
+        self.holders = {}
+        self.key = None
+        self.keep = SILENCE
+        self.alone = time.monotonic()
+        self.program = self.link = None
+        self.begun = False
+        self.sent, self.received = SentBytes(), 0
+        self.pending = bytearray()
+        # Streams that the supervisor is about to let go of.
+        self.old = []
+        self.over = False
+
+    def serve(self, beat=None):
+        """Returns when the session is over."""
+        while not self.over:
+            reading, writing = self.readers(), self.writers()
+            now = time.monotonic()
+            limit = min(1.0 if self.holders or len(self.connections) > 1 else 2.0, max(0, self.left(now)))
+            ready, free, _ = select.select(list(reading), list(writing), [], limit)
+            if beat is not None:
+                beat()
+            for each in ready:
+                reading[each]()
+            for each in free:
+                # It may have been closed meanwhile.
+                if each in self.writers():
+                    writing[each]()
+            self.look(time.monotonic())
+
+    def left(self, now):
+        return SILENCE if self.link is not None else self.keep - (now - self.alone)
+
+    def readers(self):
+        found = {self.control.fileno(): self.hear_supervisor}
+        if not self.sent.full:
+            found[self.stream.fileno()] = self.read_stream
+        if len(self.connections) + len(self.holders) < MOST_STRANGERS:
+            found[self.listener.fileno()] = self.accept
+        for old in self.old:
+            found[old.fileno()] = lambda old=old: self.forget(old)
+        for holder in self.holders:
+            found[holder.fileno()] = lambda holder=holder: self.take_descriptors(holder)
+        for each in self.connections:
+            if not each.closing and (each is not self.link or len(self.pending) < MOST_PENDING):
+                found[each.source] = lambda each=each: self.read(each)
+        return found
+
+    def writers(self):
+        found = {}
+        if self.pending:
+            found[self.stream.fileno()] = self.flush_stream
+        for each in self.connections:
+            if each.outgoing or (each is self.link and self.has_more(each)):
+                found[each.sink] = lambda each=each: self.write(each)
+        return found
+
+    def look(self, now):
+        """Lets go of those that are silent."""
+        for each in list(self.connections):
+            if now - each.heard > SILENCE:
+                self.drop(each)
+        for holder, since in list(self.holders.items()):
+            if now - since > SILENCE:
+                del self.holders[holder]
+                holder.close()
+        if self.link is None and now - self.alone > self.keep:
+            self.over = True
+
+    # The supervisor
+
+    def hear_supervisor(self):
+        """Its signs of life say nothing new; only its end matters."""
+        try:
+            if not self.control.recv(4096):
+                self.over = True
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.over = True
+
+    def read_stream(self):
+        try:
+            piece = self.stream.recv(READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            self.over = True
+            return
+        self.sent.add(piece)
+        if self.link is not None:
+            self.write(self.link)
+
+    def forget(self, old):
+        if old not in self.old:
+            return
+        try:
+            if old.recv(READ):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.old.remove(old)
+        old.close()
+
+    def flush_stream(self):
+        try:
+            count = self.stream.send(self.pending)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.over = True
+            return
+        del self.pending[:count]
+
+    # Programs
+
+    def accept(self):
+        try:
+            descriptor = self.listener._accept()[0]
+        except OSError:
+            return
+        holder = _socket.socket(fileno=descriptor)
+        holder.setblocking(False)
+        self.holders[holder] = time.monotonic()
+
+    def take_descriptors(self, holder):
+        if holder not in self.holders:
+            return
+        try:
+            word, rights, _, _ = holder.recvmsg(1, _socket.CMSG_SPACE(8))
+        except BlockingIOError:
+            return
+        except OSError:
+            word, rights = b"", []
+        del self.holders[holder]
+        found = [each for right in rights for each in struct.unpack("=%di" % (len(right[2]) // 4), right[2])]
+        if not word or len(found) != 2:
+            for each in found:
+                os.close(each)
+            holder.close()
+            return
+        self.connections.append(Connection(found[0], found[1], holder))
+
+    def drop(self, connection):
+        if connection not in self.connections:
+            return
+        self.connections.remove(connection)
+        if connection is self.link:
+            self.link = None
+            self.alone = time.monotonic()
+        if connection is self.first and self.key is None:
+            # Nobody will ever know the key.
+            self.over = True
+        connection.close()
+
+    def read(self, connection):
+        if connection not in self.connections:
+            # Closed since it was ready; something else may have its descriptor now.
+            return
+        try:
+            piece = os.read(connection.source, READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            self.drop(connection)
+            return
+        try:
+            if connection.reader is None:
+                connection.incoming += piece
+                self.greet(connection)
+            else:
+                connection.reader.incoming += piece
+            if connection.reader is not None and connection is self.link:
+                self.take(connection)
+        except ValueError:
+            self.drop(connection)
+
+    def greet(self, connection):
+        """Takes the next step of learning who is there."""
+        if self.key is None:
+            start = self.split(connection, wire.START, wire.KEY + 8)
+            if start is None:
+                return
+            self.key, self.keep = start[: wire.KEY], struct.unpack(">Q", start[wire.KEY :])[0] / 1000
+        if connection.hello is None:
+            connection.hello = self.split(connection, wire.MAGIC, wire.HELLO.size)
+            if connection.hello is None:
+                return
+            connection.nonce = os.urandom(wire.NONCE)
+            proof = wire.prove(self.key, b"session", connection.hello, connection.nonce)
+            connection.outgoing += wire.MAGIC + connection.nonce + proof
+        if len(connection.incoming) < wire.PROOF:
+            return
+        given, rest = bytes(connection.incoming[: wire.PROOF]), connection.incoming[wire.PROOF :]
+        if not wire.same(given, wire.prove(self.key, b"program", connection.hello, connection.nonce)):
+            raise ValueError("key")
+        connection.writer = wire.Writer(wire.prove(self.key, b"from session", connection.hello, connection.nonce))
+        connection.reader = wire.Reader(wire.prove(self.key, b"from program", connection.hello, connection.nonce), rest)
+        connection.heard = time.monotonic()
+        self.judge(connection)
+
+    def split(self, connection, magic, size):
+        """Returns so many bytes after the magic; `None` if they have not arrived. What precedes it was sent by something else, such
+        as Podman, which passes on the body of a request."""
+        at = connection.incoming.find(magic)
+        if at < 0 or len(connection.incoming) < at + len(magic) + size:
+            if len(connection.incoming) > LONGEST_GREETING:
+                raise ValueError("greeting")
+            return None
+        start = at + len(magic)
+        found = bytes(connection.incoming[start : start + size])
+        del connection.incoming[: start + size]
+        return found
+
+    def judge(self, connection):
+        program, _, flags, received = wire.HELLO.unpack(connection.hello)
+        if program == self.program:
+            verdict = ACCEPTED if self.sent.start <= received <= self.sent.end else UNKNOWN
+        elif flags & wire.KNOWN:
+            verdict = REPLACED
+        elif self.link is not None and not flags & wire.TAKE_OVER:
+            verdict = IN_USE
+        else:
+            self.change(program)
+            verdict = ACCEPTED if received == 0 else UNKNOWN
+        if verdict == ACCEPTED:
+            if self.link is not None:
+                self.drop(self.link)
+            self.sent.received(received)
+            connection.sent = received
+            self.link = connection
+        else:
+            connection.closing = True
+        payload = struct.pack(">BQ", verdict, self.received)
+        connection.told = self.received
+        connection.outgoing += connection.writer.packet(wire.VERDICT, self.received, payload)
+        self.write(connection)
+
+    def change(self, program):
+        """Gives the session to another program, with a stream of its own. The last program may have died in the middle of a frame, and
+        what was for it is for nobody else."""
+        is_first, self.begun, self.program = not self.begun, True, program
+        last, self.link = self.link, None
+        if last is not None:
+            self.dismiss(last)
+        if is_first:
+            return
+        # Not closed yet: its end would look like that of the session.
+        self.old.append(self.stream)
+        self.stream, other = _socket.socketpair()
+        self.stream.setblocking(False)
+        self.sent, self.received = SentBytes(), 0
+        self.pending = bytearray()
+        rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("=i", other.fileno()))]
+        try:
+            self.control.sendmsg([b"."], rights)
+        except OSError:
+            self.over = True
+        other.close()
+
+    def dismiss(self, connection):
+        """Tells a program that the session is no longer its own, and closes the connection once that is sent."""
+        connection.outgoing += connection.writer.packet(wire.GONE, self.received)
+        connection.closing = True
+        self.write(connection)
+
+    def take(self, connection):
+        """Handles the packets of the program that is connected."""
+        for kind, received, payload in connection.reader.read():
+            connection.heard = time.monotonic()
+            if not self.sent.received(received):
+                raise ValueError("acknowledgement")
+            if kind == wire.DATA:
+                self.received += len(payload)
+                self.pending += payload
+            elif kind == wire.PING:
+                connection.pongs = min(connection.pongs + 1, 2)
+            elif kind == wire.DETACH:
+                # The answer says that it has arrived: what carries the connection may keep it open.
+                self.program = self.link = None
+                self.alone = time.monotonic()
+                self.dismiss(connection)
+                return
+            elif kind == wire.END:
+                self.over = True
+                return
+        if self.pending:
+            self.flush_stream()
+        self.write(connection)
+
+    def has_more(self, connection):
+        return connection.pongs or connection.sent < self.sent.end or self.received - connection.told >= READ
+
+    def write(self, connection):
+        if connection not in self.connections:
+            return
+        if not connection.outgoing and connection is self.link and self.has_more(connection):
+            connection.told = self.received
+            if connection.pongs:
+                connection.pongs -= 1
+                packet = connection.writer.packet(wire.PONG, self.received)
+            elif connection.sent < self.sent.end:
+                piece = self.sent.piece(connection.sent, wire.PIECE)
+                connection.sent += len(piece)
+                packet = connection.writer.packet(wire.DATA, self.received, piece)
+            else:
+                packet = connection.writer.packet(wire.ACK, self.received)
+            connection.outgoing += packet
+        try:
+            count = os.write(connection.sink, connection.outgoing) if connection.outgoing else 0
+        except BlockingIOError:
+            return
+        except OSError:
+            self.drop(connection)
+            return
+        del connection.outgoing[:count]
+        if connection.closing and not connection.outgoing:
+            self.drop(connection)
+
+
+def listen(name):
+    """Opens the abstract socket on which connections arrive."""
+    made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    made.bind("\0" + name)
+    made.listen(8)
+    return made
