@@ -33,6 +33,7 @@ import {
 } from "./container/container-options.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
 import type { RunningContainer } from "./container/running-container.ts";
+import { noServer } from "./container/start-failures.ts";
 import { VolumeWorkspace } from "./container/volume-workspace.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
 import { newAddress, type SessionAddress, type SessionToUse, sessionToJson } from "./left-session.ts";
@@ -336,13 +337,6 @@ function warnKept(name: string, how: string): void {
   process.emitWarning(`The container ${name} ${how}, as configured in the executor's options.`, {
     code: "FENCED_DOCKER_KEPT",
     detail: `Use it again with \`containerName: "${name}", reuse: true\`, or remove it: docker rm --force --volumes ${name}`,
-  });
-}
-
-function noServer(image: string): InvalidInputError {
-  return new InvalidInputError(`\`keepAliveMs\` needs Python in the container, which the image "${image}" lacks`, {
-    remedy: "Use an image that has Python 3.8 or later, or leave `keepAliveMs` out.",
-    option: "image",
   });
 }
 

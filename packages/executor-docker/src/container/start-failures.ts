@@ -35,3 +35,17 @@ export function noShell(image: string, cause: unknown): InvalidInputError {
     cause,
   });
 }
+
+/** True if a session's server could not start because its image has no Python. */
+export function lacksPython(error: unknown): boolean {
+  return FencedError.isInstance(error) && /there is no python3 in this image/.test(error.message);
+}
+
+/** The error for an image whose sessions cannot outlive their programs. */
+export function noServer(image: string, cause?: unknown): InvalidInputError {
+  return new InvalidInputError(`\`keepAliveMs\` needs Python in the container, which the image "${image}" lacks`, {
+    remedy: "Use an image that has Python 3.8 or later, or leave `keepAliveMs` out.",
+    option: "image",
+    cause,
+  });
+}
