@@ -51,7 +51,12 @@ export class InterpreterPlace implements Place {
     this.#supervisor = below.interpreters().supervisor;
     this.#settings = settings;
     const { facts } = below;
-    const own = { stateful: true, displays: interpreter.displays };
+    // A fork ends with its program, wherever its original goes.
+    const own = {
+      stateful: true,
+      displays: interpreter.displays,
+      ...(settings.isFork && facts.session && { keepAlive: false }),
+    };
     const before = lostState === undefined ? {} : { lostState };
     this.facts = { ...facts, capabilities: { ...facts.capabilities, ...own }, ...before };
     this.lost = new Promise((resolve) => {
