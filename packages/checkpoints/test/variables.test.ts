@@ -56,7 +56,8 @@ x, hangs = [1], Hangs()
     const cancelling = new AbortController();
     const taken = executor.checkpoint({ store, variables: true, signal: cancelling.signal });
     const failure = taken.catch(String);
-    await expect.poll(async () => (await executor.files.list()).some(({ path }) => path === "begun")).toBe(true);
+    const hasBegun = async () => (await executor.files.list()).some(({ path }) => path === "begun");
+    await expect.poll(hasBegun, { timeout: 30_000 }).toBe(true);
     cancelling.abort(new Error("enough"));
     expect(await failure).toContain("enough");
     const { output, stateLost } = await executor.executeCodeBlocks([{ language: "python", code: "print(x)" }]);

@@ -205,7 +205,7 @@ export const signalOption: z.ZodType<AbortSignal> = objectOption<AbortSignal>(
 /** What every version of the contract has, and what an executor that was written for an older one lacks. */
 const executorMethods = {
   always: ["executeCodeBlocks", "streamCodeBlocks"],
-  later: ["submit", "run", "runs", "checkpoint"],
+  later: ["submit", "run", "runs"],
 } as const satisfies Record<string, readonly (keyof CodeExecutor)[]>;
 
 /** A code executor; passed through, not copied. */

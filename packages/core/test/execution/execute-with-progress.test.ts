@@ -12,7 +12,7 @@ const older: Partial<CodeExecutor> = {
 const unused = (): never => {
   throw new Error("must not be called");
 };
-const executor = { ...older, submit: unused, run: unused, runs: unused, checkpoint: unused };
+const executor = { ...older, submit: unused, run: unused, runs: unused };
 
 describe("executeWithProgress in JavaScript", () => {
   it.each<[unknown, unknown, string]>([
@@ -27,7 +27,7 @@ describe("executeWithProgress in JavaScript", () => {
     [executor, { onProgress() {}, timeoutMs: "5" }, '"timeoutMs" is not valid.'],
     [executor, { onProgress() {}, maxCharacters: -1 }, '"maxCharacters" is -1.'],
     [{}, { onProgress() {} }, '"executor" is an object. It must be a code executor.'],
-    [older, { onProgress() {} }, "but lacks submit(), run(), runs(), checkpoint(). Update the package that it is from"],
+    [older, { onProgress() {} }, "but lacks submit(), run(), runs(). Update the package that it is from"],
   ])("rejects %o with %o before anything runs", async (given, options, message) => {
     const run = async (): Promise<unknown> => Reflect.apply(executeWithProgress, undefined, [given, blocks, options]);
     await expect(run()).rejects.toThrow(InvalidInputError);

@@ -1,4 +1,4 @@
-import { ExecutorStoppedError, InvalidInputError, QuotaExceededError } from "@fenced/core";
+import { ExecutorStoppedError, RunNotFoundError, QuotaExceededError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { localPool } from "../support/local-pool.ts";
@@ -19,7 +19,7 @@ describe("submitted runs of sessions", needs("bash"), () => {
     expect(ids).toEqual(["first", "second"]);
     expect((await sessions.executor("ann").run("second").result()).output).toBe("one\ntwo\n");
     expect(sessions.executor("bob").runs()).toEqual([]);
-    expect(() => sessions.executor("bob").run("first")).toThrow(InvalidInputError);
+    expect(() => sessions.executor("bob").run("first")).toThrow(RunNotFoundError);
   });
 
   it("keep the session in use, and end with it", async () => {
@@ -30,7 +30,7 @@ describe("submitted runs of sessions", needs("bash"), () => {
     const endless = await executor.submit(forever, { id: "endless" });
     await sessions.end("ann");
     await expect(endless.result()).rejects.toThrow(ExecutorStoppedError);
-    expect(() => executor.run("endless")).toThrow(InvalidInputError);
+    expect(() => executor.run("endless")).toThrow(RunNotFoundError);
   });
 
   it("belong to the next session if they were submitted while one ended", async () => {
