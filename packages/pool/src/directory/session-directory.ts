@@ -1,9 +1,9 @@
-import type { JsonValue } from "@fenced/core";
+import type { SessionHandle } from "@fenced/core";
 
 /** What a directory keeps of a session besides who holds it. */
 export interface SessionNote {
   /** How to connect to the place where its code runs. May contain a secret. */
-  readonly handle?: JsonValue | undefined;
+  readonly handle?: SessionHandle | undefined;
   /** The id of its last checkpoint. */
   readonly checkpoint?: string | undefined;
   /** Why state is missing that its users may expect, if they have not been told. */

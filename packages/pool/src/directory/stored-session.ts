@@ -1,4 +1,4 @@
-import { BackendUnavailableError, InvalidInputError, isJsonValue, parseJson } from "@fenced/core";
+import { BackendUnavailableError, InvalidInputError, isJsonValue, parseJson, type SessionHandle } from "@fenced/core";
 import * as z from "zod";
 import type { SessionMessage, SessionNote } from "./session-directory.ts";
 
@@ -11,10 +11,8 @@ const [longestKey, longestNote, longestLost] = [512, 65_536, 2_000];
 export const keptMs = 86_400_000;
 
 const note: z.ZodType<SessionNote> = z.object({
-  handle: z
-    .unknown()
-    .refine((value) => isJsonValue(value))
-    .exactOptional(),
+  // Whoever connects checks the rest.
+  handle: z.custom<SessionHandle>((value) => typeof value === "object" && isJsonValue(value)).exactOptional(),
   checkpoint: z
     .string()
     .regex(/^[\da-f]{64}$/)

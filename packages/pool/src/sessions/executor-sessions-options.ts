@@ -1,4 +1,10 @@
-import { type CheckpointStore, type CodeExecutor, InvalidInputError, type RestoreOption } from "@fenced/core";
+import {
+  type CheckpointStore,
+  type CodeExecutor,
+  InvalidInputError,
+  type RestoreOption,
+  type SessionHandle,
+} from "@fenced/core";
 import {
   callbackOption,
   objectOption,
@@ -42,8 +48,17 @@ export interface ExecutorSessionsOptions {
    * its next call. Default: `checkpoint` with `checkpoints`, otherwise `end`.
    */
   readonly onIdle?: "end" | "checkpoint" | undefined;
-  /** What `drain()` does with each session, in the same words. Default: `checkpoint` with `checkpoints`, otherwise `end`. */
-  readonly onDrain?: "end" | "checkpoint" | undefined;
+  /**
+   * What `drain()` does with each session, and what happens to one that moves: in the same words, and `detach` leaves
+   * it to the process that gets its next call, with everything in it. That needs executors with `keepAliveMs`, longer
+   * than `leaseMs`. Default: `checkpoint` with `checkpoints`, otherwise `end`.
+   */
+  readonly onDrain?: "end" | "checkpoint" | "detach" | undefined;
+  /**
+   * Connects to a session of an executor with `keepAliveMs` whose process has left it, or was killed. Default:
+   * `connectExecutor(handle, { takeOver: true, signal })`; your own passes functions and approvals as well.
+   */
+  readonly connect?: ((key: string, handle: SessionHandle, signal?: AbortSignal) => Promise<CodeExecutor>) | undefined;
   /**
    * Take a checkpoint after each run and each change of a file, before its result is returned. Then a process that is
    * killed loses only the call in progress. Costs a listing of the workspace and what has changed. Default: false.
@@ -114,7 +129,8 @@ export const executorSessionsOptions: z.ZodType<ExecutorSessionsOptions> = optio
     "a store of @fenced/checkpoints, such as directoryStore(path)",
   ).exactOptional(),
   onIdle: keepOption.exactOptional(),
-  onDrain: keepOption.exactOptional(),
+  onDrain: z.enum(["end", "checkpoint", "detach"]).exactOptional(),
+  connect: callbackOption<NonNullable<ExecutorSessionsOptions["connect"]>>().exactOptional(),
   checkpointAfterRuns: z.boolean().exactOptional(),
   leaseMs: wholeNumberOption({ from: 500 }).exactOptional(),
   handoverTimeoutMs: timeLimitOption.exactOptional(),

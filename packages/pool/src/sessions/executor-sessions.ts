@@ -21,6 +21,7 @@ import { recordNew } from "../owned-executor.ts";
 import { assertKept, type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
 import { KeyedSession } from "./keyed-session.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
+import { connectTo } from "./session-place.ts";
 import { recordCounts, type SessionCounts } from "./session-telemetry.ts";
 
 /** A run's hold on its session. */
@@ -64,7 +65,7 @@ export class ExecutorSessions implements AsyncDisposable {
       directory,
       leaseMs,
       waitMs: handoverTimeoutMs,
-      canMove: checkpoints !== undefined,
+      canMove: checkpoints !== undefined || this.#options.onDrain === "detach",
       onError: (error) => this.#report(error),
     });
   }
@@ -167,6 +168,8 @@ export class ExecutorSessions implements AsyncDisposable {
     if (session?.isForgotten === true || this.#drain.signal.aborted) return;
     const lease = await this.#leases.take(key, "end", this.#drain.signal);
     const { checkpoint } = lease.note;
+    const left = await connectTo(key, lease.note, this.#options, undefined);
+    await left?.[Symbol.asyncDispose]();
     if (checkpoint !== undefined) await this.#options.checkpoints?.delete(checkpoint);
     await lease.release(undefined);
   }

@@ -9,6 +9,7 @@ import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
 import { SessionCheckpoints } from "./session-checkpoints.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
 import { SessionOpening } from "./session-opening.ts";
+import { canBeLeft, leave, noteHandle } from "./session-place.ts";
 import { Turns } from "./turns.ts";
 
 /** How long runs that were aborted may take to end before a checkpoint is taken, in milliseconds. */
@@ -34,6 +35,8 @@ interface Ending {
   readonly keeps?: boolean;
   /** Forgets everything, its checkpoint included. */
   readonly forgets?: boolean;
+  /** Leaves its place to another process. */
+  readonly detaches?: boolean;
   /** Why its state is lost, for its next user. */
   readonly lost?: string;
 }
@@ -61,6 +64,8 @@ export class KeyedSession implements Holder {
   #lost: string | undefined;
   #isDead = false;
   #isForgotten = false;
+  /** Another process has asked for it. */
+  #isAsked = false;
   #timer: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
 
@@ -140,6 +145,7 @@ export class KeyedSession implements Holder {
     try {
       const result = await action(await this.executor(signal));
       this.assertHeld();
+      await this.#noteHandle();
       return result;
     } catch (error) {
       throw this.#explain(error);
@@ -189,6 +195,7 @@ export class KeyedSession implements Holder {
 
   /** Call this after each call that may have changed something, before it is answered. Never rejects. */
   async changed(): Promise<void> {
+    await this.#noteHandle();
     if (this.#options.checkpointAfterRuns === true) await this.#keep();
   }
 
@@ -213,6 +220,7 @@ export class KeyedSession implements Holder {
   drain(reason: unknown): Promise<void> {
     const { onDrain = this.#options.checkpoints ? "checkpoint" : "end" } = this.#options;
     if (onDrain === "checkpoint") return this.#finish(reason, { keeps: true });
+    if (onDrain === "detach") return this.#finish(reason, { detaches: true });
     return this.#finish(reason, { lost: "The process that had the session was shut down.", forgets: true });
   }
 
@@ -239,6 +247,9 @@ export class KeyedSession implements Holder {
     this.#owned = owned;
     const executor = await owned.opened;
     const lost = opening.lost(executor);
+    // Before anything is done in it: this process may be killed at any time.
+    if (canBeLeft(executor)) await noteHandle(executor, lease);
+    else if (lease.note.handle) await lease.update({ handle: undefined });
     this.#lost = lost ?? lease.note.lost;
     if (lost !== undefined) this.#events.onLost(lost);
     return executor;
@@ -288,14 +299,18 @@ export class KeyedSession implements Holder {
     // Calls that have not begun ask for the session again.
     this.#isDead = true;
     if (this.#current) this.#events.onLost(reason);
-    void this.#finish(endedBecause(reason.replace(/^./, (first) => first.toLowerCase())), { lost: reason });
+    const ended = endedBecause(reason.replace(/^./, (first) => first.toLowerCase()));
+    // Its place may be another process's now.
+    void this.#finish(ended, this.#current && canBeLeft(this.#current) ? { detaches: true } : { lost: reason });
   }
 
   /** Another process asks for the session. */
   #requested(request: SessionRequest): void {
     if (request === "end") void this.end(endedBecause("end() was called for it in another process"));
-    // Without checkpoints, sessions do not move.
-    if (request === "end" || !this.#checkpoints || this.#leaving.signal.aborted) return;
+    // Otherwise, sessions do not move.
+    const canMove = this.#checkpoints !== undefined || this.#options.onDrain === "detach";
+    if (request === "end" || !canMove || this.#leaving.signal.aborted) return;
+    this.#isAsked = true;
     this.#leaving.abort(movedOn);
     if (this.#uses === 0) this.#rest();
   }
@@ -310,11 +325,14 @@ export class KeyedSession implements Holder {
 
   /** Keeps the session for another process or for later, or goes on with it if it cannot be kept. */
   async #leave(): Promise<void> {
-    if (await this.#keep()) {
-      await this.#finish(movedOn, {});
+    // An idle session whose place could be left is kept, but its place is not.
+    const detaches = this.#isAsked && this.#options.onDrain === "detach";
+    if (detaches || (await this.#keep())) {
+      await this.#finish(movedOn, { detaches });
       return;
     }
     if (this.#ended) return;
+    this.#isAsked = false;
     this.#leaving = new AbortController();
     this.#sayLeft();
     if (this.#uses === 0) this.#rest();
@@ -351,14 +369,19 @@ export class KeyedSession implements Holder {
   }
 
   /** Ends everything, and then lets others have the key. */
-  async #wind({ keeps = false, forgets = false, lost: given }: Ending): Promise<void> {
+  async #wind({ keeps = false, forgets = false, detaches = false, lost: given }: Ending): Promise<void> {
+    const { stopTimeoutMs = 60_000 } = this.#options;
     try {
       const lost = keeps && this.#current ? await this.#keepLast() : given;
+      const isLeft =
+        detaches &&
+        this.#current !== undefined &&
+        (await leave(this.#current, { limitMs: stopTimeoutMs, onError: this.#events.onError }));
       await this.#owned?.dispose();
       const lease = this.#lease;
       if (!lease) return;
       if (forgets) await this.#checkpoints?.deleteAll();
-      const note = this.#noteOf(lease, { lost, forgets });
+      const note = this.#noteOf(lease, { lost, forgets, isLeft });
       await lease.release(note);
       this.#isForgotten = note === undefined;
     } finally {
@@ -373,11 +396,23 @@ export class KeyedSession implements Holder {
 
   #noteOf(
     lease: SessionLease,
-    { lost, forgets }: { lost: string | undefined; forgets: boolean },
+    { lost, forgets, isLeft }: { lost: string | undefined; forgets: boolean; isLeft: boolean },
   ): SessionNote | undefined {
     if (forgets) return lost === undefined ? undefined : { lost };
+    // One that was not opened is left as it was found.
+    if (!this.#current) return lease.unopened;
     // Its user may not have had a result that tells an earlier loss.
-    return { ...lease.note, lost: lost ?? (this.#current ? this.#lost : lease.unopened.lost) };
+    return { ...lease.note, ...(!isLeft && { handle: undefined }), lost: lost ?? this.#lost };
+  }
+
+  /** Never rejects: the handle that the directory has is the best that another process can get. */
+  async #noteHandle(): Promise<void> {
+    if (!this.#current || !this.#lease) return;
+    try {
+      await noteHandle(this.#current, this.#lease);
+    } catch (error) {
+      this.#events.onError(error);
+    }
   }
 
   /** Takes the last checkpoint. @returns why it could not be taken. */

@@ -2,6 +2,7 @@ import { type CodeExecutor, InvalidInputError, type RestoreOption, type RestoreR
 import type { SessionLease } from "../directory/session-lease.ts";
 import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
 import { noCheckpoints } from "./session-checkpoints.ts";
+import { canBeLeft, cannotBeLeft, connectTo } from "./session-place.ts";
 
 /** How many things that did not come back to name. */
 const mostNamed = 3;
@@ -11,6 +12,7 @@ export class SessionOpening {
   readonly #lease: SessionLease;
   readonly #options: ExecutorSessionsOptions;
   readonly #restore: RestoreOption | undefined;
+  #isConnected = false;
 
   /** @throws InvalidInputError if the session cannot come back here. */
   constructor(lease: SessionLease, options: ExecutorSessionsOptions) {
@@ -28,13 +30,19 @@ export class SessionOpening {
     this.#restore = { store, id };
   }
 
-  create(signal: AbortSignal): CodeExecutor | Promise<CodeExecutor> {
+  async create(signal: AbortSignal): Promise<CodeExecutor> {
+    const { hold, note } = this.#lease;
+    const connected = await connectTo(hold.key, note, this.#options, signal);
+    this.#isConnected = connected !== undefined;
+    if (connected) return connected;
     return this.#options.create(this.#lease.hold.key, signal, this.#restore);
   }
 
   /** @throws InvalidInputError if the started executor is not what the options need. */
   check(executor: CodeExecutor): void {
+    if (this.#options.onDrain === "detach" && !canBeLeft(executor)) throw cannotBeLeft();
     if (this.#options.checkpoints && !executor.checkpoint) throw noCheckpoints();
+    if (this.#isConnected) return;
     if (this.#restore && executor.restored?.id !== this.#restore.id) {
       throw new InvalidInputError("`create` returned an executor without the session's checkpoint", {
         remedy: "Pass its third argument on: `create: (key, signal, restore) => new XExecutor({ restore })`.",
@@ -45,7 +53,10 @@ export class SessionOpening {
 
   /** What is missing that users of the key may expect, and have not been told: `undefined` if nothing is. */
   lost(executor: CodeExecutor): string | undefined {
-    const { abandoned } = this.#lease;
+    // Everything is as it was.
+    if (this.#isConnected) return undefined;
+    const { note } = this.#lease;
+    const abandoned = note.handle ? "The place where the session was is gone." : this.#lease.abandoned;
     const missing = this.#restore && describeMissing(executor.restored);
     if (abandoned === undefined) return missing;
     if (!this.#restore) return `${abandoned} Its state is gone.`;

@@ -13,6 +13,7 @@ import {
   bob,
   checkpoint,
   directoryCases,
+  handle,
   leaseMs,
   newKey,
   take,
@@ -73,7 +74,9 @@ describe.each([
         await expect(take(one, key)).rejects.toThrow("Choose shorter keys");
       }
       const hold = await take(one, newKey());
-      await expect(one.update(hold, { handle: "x".repeat(70_000) })).rejects.toThrow("65536 characters");
+      await expect(one.update(hold, { handle: { ...handle, session: { text: "x".repeat(70_000) } } })).rejects.toThrow(
+        "65536 characters",
+      );
     });
   });
 });

@@ -1,3 +1,4 @@
+import type { SessionHandle } from "@fenced/core";
 import { expect, it } from "vitest";
 import type { SessionDirectory, SessionHold, SessionMessage } from "../../src/index.ts";
 import { eventually } from "./runs.ts";
@@ -10,6 +11,11 @@ export interface TwoWays {
 
 export const leaseMs = 60_000;
 export const checkpoint = "ab".repeat(32);
+export const handle: SessionHandle = {
+  version: 1,
+  component: { provider: "@acme/executors:Some", componentType: "code_executor", version: 1, config: {} },
+  session: { secret: "s", list: [1] },
+};
 export const [ann, bob] = ["ann-process", "bob-process"];
 let keys = 0;
 export const newKey = (): string => `user-${(keys += 1)} ✓`;
@@ -42,7 +48,7 @@ export function directoryCases(ways: () => TwoWays): void {
       isHeld: false,
       owner: ann,
     });
-    const note = { handle: { secret: "s", list: [1] }, checkpoint, lost: "something" };
+    const note = { handle, checkpoint, lost: "something" };
     expect(await one.update(first, note)).toBe(true);
     expect(await one.release(first, note)).toBe(true);
     const second = await other.acquire(key, { owner: bob, leaseMs, request: "hand-over" });
