@@ -1,15 +1,12 @@
 import { BackendUnavailableError, type CodeExecutor, ExecutorStoppedError } from "@fenced/core";
 import { longestTimer, untilAborted, within } from "@fenced/core/abort";
 import type { Leases } from "../directory/leases.ts";
-import type { SessionNote, SessionRequest } from "../directory/session-directory.ts";
+import type { SessionRequest } from "../directory/session-directory.ts";
 import type { SessionLease } from "../directory/session-lease.ts";
 import type { Holder } from "../held-files.ts";
-import { OwnedExecutor } from "../owned-executor.ts";
 import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
-import { SessionCheckpoints } from "./session-checkpoints.ts";
+import { type Ending, HeldSession } from "./held-session.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
-import { SessionOpening } from "./session-opening.ts";
-import { canBeLeft, leave, noteHandle } from "./session-place.ts";
 import { Turns } from "./turns.ts";
 
 /** How long runs that were aborted may take to end before a checkpoint is taken, in milliseconds. */
@@ -29,18 +26,6 @@ export interface SessionEvents {
   readonly onError: (error: unknown) => void;
 }
 
-/** What is left of a session after its end. */
-interface Ending {
-  /** Takes a checkpoint first. */
-  readonly keeps?: boolean;
-  /** Forgets everything, its checkpoint included. */
-  readonly forgets?: boolean;
-  /** Leaves its place to another process. */
-  readonly detaches?: boolean;
-  /** Why its state is lost, for its next user. */
-  readonly lost?: string;
-}
-
 /** One key's executor, from its creation to its end. */
 export class KeyedSession implements Holder {
   readonly turns: Turns;
@@ -51,9 +36,7 @@ export class KeyedSession implements Holder {
   /** Aborted while the session leaves this process, unless it has to stay. */
   #leaving = new AbortController();
   readonly #onLeft: (() => void)[] = [];
-  #lease: SessionLease | undefined;
-  #owned: OwnedExecutor | undefined;
-  #checkpoints: SessionCheckpoints | undefined;
+  #held: HeldSession | undefined;
   #current: CodeExecutor | undefined;
   #uses = 0;
   readonly #onRest: (() => void)[] = [];
@@ -145,7 +128,7 @@ export class KeyedSession implements Holder {
     try {
       const result = await action(await this.executor(signal));
       this.assertHeld();
-      await this.#noteHandle();
+      await this.#held?.noteHandle();
       return result;
     } catch (error) {
       throw this.#explain(error);
@@ -170,7 +153,7 @@ export class KeyedSession implements Holder {
     this.#end.signal.throwIfAborted();
     const executor = await untilAborted(this.#opened, signal).catch(async (error: unknown) => {
       // A failed start has ended the session.
-      if (this.#owned?.isMade !== false && signal?.aborted !== true) await this.#ended;
+      if (this.#held?.isMade !== false && signal?.aborted !== true) await this.#ended;
       throw error;
     });
     this.#end.signal.throwIfAborted();
@@ -180,7 +163,7 @@ export class KeyedSession implements Holder {
 
   /** @throws ExecutorStoppedError if another process may have the session: what this one did is not part of it. */
   assertHeld(): void {
-    const reason = this.#lease?.over;
+    const reason = this.#held?.over;
     if (reason !== undefined) this.#cutOff(reason);
     this.#end.signal.throwIfAborted();
   }
@@ -195,8 +178,8 @@ export class KeyedSession implements Holder {
 
   /** Call this after each call that may have changed something, before it is answered. Never rejects. */
   async changed(): Promise<void> {
-    await this.#noteHandle();
-    if (this.#options.checkpointAfterRuns === true) await this.#keep();
+    await this.#held?.noteHandle();
+    if (this.#options.checkpointAfterRuns === true) await this.#held?.keep();
   }
 
   /**
@@ -226,30 +209,20 @@ export class KeyedSession implements Holder {
 
   async #open(taking: Promise<SessionLease>): Promise<CodeExecutor> {
     const lease = await taking;
-    const { checkpoints: store, startTimeoutMs, stopTimeoutMs = 60_000 } = this.#options;
     const { onCreated, onError } = this.#events;
-    this.#lease = lease;
-    if (store) this.#checkpoints = new SessionCheckpoints({ lease, store, limitMs: stopTimeoutMs, onError });
+    let held: HeldSession;
+    try {
+      held = new HeldSession(lease, this.#options, { signal: this.#end.signal, onCreated, onError });
+    } catch (error) {
+      await lease.release(lease.unopened);
+      throw error;
+    }
+    this.#held = held;
     lease.listen({
       onRequest: (request) => this.#requested(request),
       onOver: (reason) => this.#cutOff(reason),
     });
-    const opening = new SessionOpening(lease, this.#options);
-    const owned = new OwnedExecutor({
-      create: (signal) => opening.create(signal),
-      onCreated,
-      prepare: async (executor) => opening.check(executor),
-      startTimeoutMs,
-      stopTimeoutMs,
-      signal: this.#end.signal,
-      onError,
-    });
-    this.#owned = owned;
-    const executor = await owned.opened;
-    const lost = opening.lost(executor);
-    // Before anything is done in it: this process may be killed at any time.
-    if (canBeLeft(executor)) await noteHandle(executor, lease);
-    else if (lease.note.handle) await lease.update({ handle: undefined });
+    const { executor, lost } = await held.opened;
     this.#lost = lost ?? lease.note.lost;
     if (lost !== undefined) this.#events.onLost(lost);
     return executor;
@@ -271,7 +244,7 @@ export class KeyedSession implements Holder {
    * retry at once.
    */
   async #startFailed(reason: unknown): Promise<void> {
-    if (!this.#ended && this.#owned?.isMade !== false) {
+    if (!this.#ended && this.#held?.isMade !== false) {
       this.#ended = this.#wind({});
       await this.#ended;
       this.#end.abort(reason);
@@ -301,14 +274,14 @@ export class KeyedSession implements Holder {
     if (this.#current) this.#events.onLost(reason);
     const ended = endedBecause(reason.replace(/^./, (first) => first.toLowerCase()));
     // Its place may be another process's now.
-    void this.#finish(ended, this.#current && canBeLeft(this.#current) ? { detaches: true } : { lost: reason });
+    void this.#finish(ended, this.#held?.canBeLeft === true ? { detaches: true } : { lost: reason });
   }
 
   /** Another process asks for the session. */
   #requested(request: SessionRequest): void {
     if (request === "end") void this.end(endedBecause("end() was called for it in another process"));
     // Otherwise, sessions do not move.
-    const canMove = this.#checkpoints !== undefined || this.#options.onDrain === "detach";
+    const canMove = this.#options.checkpoints !== undefined || this.#options.onDrain === "detach";
     if (request === "end" || !canMove || this.#leaving.signal.aborted) return;
     this.#isAsked = true;
     this.#leaving.abort(movedOn);
@@ -327,7 +300,7 @@ export class KeyedSession implements Holder {
   async #leave(): Promise<void> {
     // An idle session whose place could be left is kept, but its place is not.
     const detaches = this.#isAsked && this.#options.onDrain === "detach";
-    if (detaches || (await this.#keep())) {
+    if (detaches || (await this.#held?.keep()) === true) {
       await this.#finish(movedOn, { detaches });
       return;
     }
@@ -359,7 +332,7 @@ export class KeyedSession implements Holder {
     void this.#finish(endedBecause(`it was not used for ${idleTimeoutMs} ms`), { lost, forgets: true });
   }
 
-  #finish(reason: unknown, ending: Ending): Promise<void> {
+  #finish(reason: unknown, ending: Ending & { readonly keeps?: boolean }): Promise<void> {
     if (this.#ended) return this.#ended;
     clearTimeout(this.#timer);
     this.#end.abort(reason);
@@ -369,21 +342,12 @@ export class KeyedSession implements Holder {
   }
 
   /** Ends everything, and then lets others have the key. */
-  async #wind({ keeps = false, forgets = false, detaches = false, lost: given }: Ending): Promise<void> {
-    const { stopTimeoutMs = 60_000 } = this.#options;
+  async #wind({ keeps = false, ...ending }: Ending & { readonly keeps?: boolean }): Promise<void> {
     try {
-      const lost = keeps && this.#current ? await this.#keepLast() : given;
-      const isLeft =
-        detaches &&
-        this.#current !== undefined &&
-        (await leave(this.#current, { limitMs: stopTimeoutMs, onError: this.#events.onError }));
-      await this.#owned?.dispose();
-      const lease = this.#lease;
-      if (!lease) return;
-      if (forgets) await this.#checkpoints?.deleteAll();
-      const note = this.#noteOf(lease, { lost, forgets, isLeft });
-      await lease.release(note);
-      this.#isForgotten = note === undefined;
+      const now = keeps && this.#current ? await this.#keepLast() : ending.lost;
+      // Its user may not have had a result that tells an earlier loss.
+      const lost = ending.forgets === true ? now : (now ?? this.#lost);
+      this.#isForgotten = (await this.#held?.end({ ...ending, lost })) ?? false;
     } finally {
       this.#events.onEnded();
       this.#sayLeft();
@@ -394,31 +358,10 @@ export class KeyedSession implements Holder {
     for (const resolve of this.#onLeft.splice(0)) resolve();
   }
 
-  #noteOf(
-    lease: SessionLease,
-    { lost, forgets, isLeft }: { lost: string | undefined; forgets: boolean; isLeft: boolean },
-  ): SessionNote | undefined {
-    if (forgets) return lost === undefined ? undefined : { lost };
-    // One that was not opened is left as it was found.
-    if (!this.#current) return lease.unopened;
-    // Its user may not have had a result that tells an earlier loss.
-    return { ...lease.note, ...(!isLeft && { handle: undefined }), lost: lost ?? this.#lost };
-  }
-
-  /** Never rejects: the handle that the directory has is the best that another process can get. */
-  async #noteHandle(): Promise<void> {
-    if (!this.#current || !this.#lease) return;
-    try {
-      await noteHandle(this.#current, this.#lease);
-    } catch (error) {
-      this.#events.onError(error);
-    }
-  }
-
   /** Takes the last checkpoint. @returns why it could not be taken. */
   async #keepLast(): Promise<string | undefined> {
     if (this.#uses > 0) await within(restMs, this.#rested());
-    if (await this.#keep()) return undefined;
+    if ((await this.#held?.keep()) === true) return undefined;
     const lost = "The session could not be kept: its last checkpoint failed.";
     this.#events.onLost(lost);
     return lost;
@@ -428,18 +371,6 @@ export class KeyedSession implements Holder {
     return new Promise((resolve) => {
       this.#onRest.push(resolve);
     });
-  }
-
-  async #keep(): Promise<boolean> {
-    const executor = this.#current;
-    if (!executor) return false;
-    try {
-      await this.#checkpoints?.take(executor);
-      return this.#lease?.over === undefined;
-    } catch (error) {
-      this.#events.onError(error);
-      return false;
-    }
   }
 
   /** Calls in progress fail in many ways when the session ends; replaces their errors with the reason. */
