@@ -161,7 +161,7 @@ describe("sessions with checkpoints", needs("bash"), () => {
     expect((await one.run("ann", python("print(price)"))).stateLost).toBe(false);
   });
 
-  it("are refused where nothing could be kept", async () => {
+  it("are refused where nothing could be kept", () => {
     for (const options of [
       { onIdle: "checkpoint" },
       { onDrain: "checkpoint" },
@@ -169,10 +169,5 @@ describe("sessions with checkpoints", needs("bash"), () => {
     ] as const) {
       expect(() => localSessions(options)).toThrow(/needs `checkpoints`/);
     }
-    const sessions = localSessions({
-      checkpoints: await temporaryStore(),
-      create: () => Object.assign(new LocalCommandLineCodeExecutor(), { checkpoint: undefined }),
-    });
-    await expect(sessions.run("ann", sh("true"))).rejects.toThrow("the executor takes no checkpoints");
   });
 });
