@@ -20,13 +20,16 @@ const account = { name: "fenced-account", uid: 54_321 } as const;
 export class SshServer implements AsyncDisposable {
   readonly directory: string;
   readonly port: number;
-  readonly #process: ChildProcess;
+  #process: ChildProcess;
+  /** Starts the server; a program for a shell. */
+  readonly #program: string;
   readonly #user: string | undefined;
 
-  private constructor(directory: string, port: number, child: ChildProcess, user?: string) {
+  private constructor(directory: string, port: number, program: string, user?: string) {
     this.directory = directory;
     this.port = port;
-    this.#process = child;
+    this.#program = program;
+    this.#process = this.#spawn();
     this.#user = user;
   }
 
@@ -53,10 +56,7 @@ export class SshServer implements AsyncDisposable {
       user === undefined ? `"$0" -D -e -f "$1/sshd_config"` : `unshare --mount sh -c '${withAccounts}' "$0" "$1"`;
     const program = `${daemon} & read -r line; kill "$!"; [ "$line" = stay ] || rm -rf "$1"`;
     if (user !== undefined) await makeAccount(directory);
-    const child = spawn("sh", ["-c", program, sshd, directory], {
-      stdio: ["pipe", "ignore", "ignore"],
-    });
-    const server = new SshServer(directory, port, child, user);
+    const server = new SshServer(directory, port, program, user);
     await server.#untilListening();
     await writeFile(server.configFile, await server.#clientConfig());
     return server;
@@ -86,7 +86,7 @@ export class SshServer implements AsyncDisposable {
     const listener = rows.find(
       (row) => row.join(" ").includes(path.join(this.directory, "sshd_config")) && row[2] !== "sh",
     );
-    return rows.filter(([, parent]) => parent === listener?.[0]).map(([pid]) => Number(pid));
+    return listener ? rows.filter(([, parent]) => parent === listener[0]).map(([pid]) => Number(pid)) : [];
   }
 
   /** What executors have on this server: their directories, and processes started through it. */
@@ -106,6 +106,17 @@ export class SshServer implements AsyncDisposable {
     const ended = once(this.#process, "exit");
     this.#process.stdin?.end("stay\n");
     await ended;
+  }
+
+  /** Starts it again, on the same port. */
+  async listenAgain(): Promise<void> {
+    await this.stopListening();
+    this.#process = this.#spawn();
+    await this.#untilListening();
+  }
+
+  #spawn(): ChildProcess {
+    return spawn("sh", ["-c", this.#program, sshd, this.directory], { stdio: ["pipe", "ignore", "ignore"] });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

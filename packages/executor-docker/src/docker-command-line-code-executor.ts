@@ -12,10 +12,11 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
+import { sessionFromJson } from "@fenced/executor-kit/supervisor";
 import { containerNetwork } from "./container/container-options.ts";
 import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
-import { sessionFromJson, type SessionToUse } from "./left-session.ts";
+import { type LeftContainer, leftPlace } from "./left-session.ts";
 
 const provider = "@fenced/executor-docker:DockerCommandLineCodeExecutor";
 
@@ -35,7 +36,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     schema: dockerExecutorOptions,
     load: (options) => new DockerCommandLineCodeExecutor(options),
     connect: (options, { session, takeOver, callbacks }) => {
-      const left = { ...sessionFromJson(session, provider), takeOver };
+      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
       return new DockerCommandLineCodeExecutor({ ...options, ...callbacks }, left);
     },
   });
@@ -46,13 +47,13 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #table: Readonly<Record<string, LanguageCommand>>;
 
   /** The session to connect to, until that has been done. */
-  #left: SessionToUse | undefined;
+  #left: LeftContainer | undefined;
 
   /**
    * @param left - a session to connect to; set by `connectExecutor`. Default: a new one.
    * @throws InvalidInputError if an option is unknown or wrong.
    */
-  constructor(options: DockerExecutorOptions = {}, left?: SessionToUse) {
+  constructor(options: DockerExecutorOptions = {}, left?: LeftContainer) {
     const checked = checkOptions(dockerExecutorOptions, options, "DockerCommandLineCodeExecutor");
     super(checked, undefined, left?.id);
     this.#left = left;

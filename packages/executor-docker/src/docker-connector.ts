@@ -16,12 +16,15 @@ import {
   type Connection,
   type Connector,
   HostWorkspace,
+  newAddress,
   type PlaceWorkspace,
   PublishedPorts,
   requestedSettings,
   SentWorkspace,
+  type SessionAddress,
   sessionMark,
   SessionNetwork,
+  sessionToJson,
   SupervisedBackend,
 } from "@fenced/executor-kit/supervisor";
 import {
@@ -36,12 +39,12 @@ import type { RunningContainer } from "./container/running-container.ts";
 import { noServer } from "./container/start-failures.ts";
 import { VolumeWorkspace } from "./container/volume-workspace.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
-import { newAddress, type SessionAddress, type SessionToUse, sessionToJson } from "./left-session.ts";
+import type { LeftContainer } from "./left-session.ts";
 
 interface DockerRequest extends CommandLineRequest<DockerExecutorOptions> {
   readonly containerName: string;
   /** A session to connect to instead of creating the first container. */
-  readonly left: SessionToUse | undefined;
+  readonly left: LeftContainer | undefined;
 }
 
 /** Connects to containers of one daemon, and has what outlives a container while the executor is started. */
@@ -174,7 +177,7 @@ export class DockerConnector implements Connector {
       hasNetwork: hasNetwork || isCutOff,
       outlivesSession: options.stopContainer === false || foreign,
       isLeft,
-      ...(address && { session: sessionToJson({ id, container: container.id, ...address }) }),
+      ...(address && { session: sessionToJson({ id, ...address }, { container: container.id }) }),
       ...(isCutOff && { capabilities: cutOff }),
       ...(this.#published && { ports: this.#published.ports }),
       end: async ({ isReplaced, isDetached = false }) => {

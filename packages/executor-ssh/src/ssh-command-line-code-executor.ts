@@ -8,9 +8,14 @@ import {
   languageTable,
   type Backend,
   type LanguageCommand,
+  withoutCallbacks,
 } from "@fenced/executor-kit";
+import { sessionFromJson } from "@fenced/executor-kit/supervisor";
+import { leftPlace, type LeftRemote } from "./left-session.ts";
 import { sshBackend } from "./ssh-connector.ts";
 import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-options.ts";
+
+const provider = "@fenced/executor-ssh:SshCommandLineCodeExecutor";
 
 /**
  * Runs each block in a new process on another host, over the system's `ssh`: in the work directory there, as the user
@@ -24,10 +29,14 @@ import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-opti
  */
 export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<SshCommandLineCodeExecutor> = defineComponent({
-    provider: "@fenced/executor-ssh:SshCommandLineCodeExecutor",
+    provider,
     componentType: "code_executor",
     schema: sshExecutorOptions,
     load: (options) => new SshCommandLineCodeExecutor(options),
+    connect: (options, { session, takeOver, callbacks }) => {
+      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
+      return new SshCommandLineCodeExecutor({ ...options, ...callbacks }, left);
+    },
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -35,10 +44,17 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #options: SshExecutorOptions;
   readonly #table: Readonly<Record<string, LanguageCommand>>;
 
-  /** @throws InvalidInputError if an option is unknown or wrong. */
-  constructor(options: SshExecutorOptions) {
+  /** The session to connect to, until that has been done. */
+  #left: LeftRemote | undefined;
+
+  /**
+   * @param left - a session to connect to; set by `connectExecutor`. Default: a new one.
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
+  constructor(options: SshExecutorOptions, left?: LeftRemote) {
     const checked = checkOptions(sshExecutorOptions, options, "SshCommandLineCodeExecutor");
-    super(checked);
+    super(checked, undefined, left?.id);
+    this.#left = left;
     this.#given = checked;
     this.#options = absolutePaths(checked, ["outputDir", "identityFile", "configFile"]);
     this.#table = languageTable(checked.languages);
@@ -47,6 +63,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(Object.keys(this.#table)),
       processes: true,
+      ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       network: "open",
       isolation: "remote",
     };
@@ -56,8 +73,14 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
     return SshCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
+  protected override dumpForHandle(): ComponentModel {
+    return SshCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#given }));
+  }
+
   protected async openBackend(): Promise<Backend> {
-    const backend = sshBackend(this.request(this.#options, this.#table));
+    const left = this.#left;
+    this.#left = undefined;
+    const backend = sshBackend({ ...this.request(this.#options, this.#table), left });
     const { stateful, outputDir } = this.#options;
     return stateful === true ? this.makeStateful(backend, { outputDir, bound: undefined }) : backend;
   }

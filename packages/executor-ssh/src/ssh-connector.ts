@@ -3,19 +3,28 @@ import { type CommandLineRequest, findPlaceLanguages, programsOf } from "@fenced
 import {
   type Connection,
   type Connector,
+  newAddress,
   requestedSettings,
   SentWorkspace,
+  sessionToJson,
   SupervisedBackend,
 } from "@fenced/executor-kit/supervisor";
 import { SshConnection } from "./connection/ssh-connection.ts";
+import type { KeptSession, LeftRemote } from "./left-session.ts";
 import type { SshExecutorOptions } from "./ssh-executor-options.ts";
 
-type SshRequest = CommandLineRequest<SshExecutorOptions>;
+interface SshRequest extends CommandLineRequest<SshExecutorOptions> {
+  /** A session to connect to instead of creating the first one. */
+  readonly left: LeftRemote | undefined;
+}
 
 const memorySentence =
   "\nThe block was killed, and the host has killed processes because it was out of memory. Process less data at a time.\n";
 
-/** The backend of a remote host. When the connection breaks, everything there ends; a new connection starts afresh. */
+/**
+ * The backend of a remote host. When the connection breaks, everything there ends, and a new connection starts afresh;
+ * unless the session outlives its program.
+ */
 export function sshBackend(request: SshRequest): SupervisedBackend {
   const settings = { ...requestedSettings(request), network: undefined, memorySentence };
   return new SupervisedBackend(settings, new SshConnector(request));
@@ -24,6 +33,7 @@ export function sshBackend(request: SshRequest): SupervisedBackend {
 /** Connects to the remote host. */
 class SshConnector implements Connector {
   readonly #request: SshRequest;
+  #isFirst = true;
 
   constructor(request: SshRequest) {
     this.#request = request;
@@ -31,13 +41,15 @@ class SshConnector implements Connector {
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
     const { options, id: owner, functionsModule, table, givenLanguages } = this.#request;
+    const kept = this.#keep();
     const ownPrefix = `.fenced-${owner.slice(0, 8)}`;
     // Several sessions may share a work directory, also with what is left of a lost connection.
-    const filePrefix = `${ownPrefix}${randomUUID().slice(0, 4)}-`;
+    const filePrefix = kept?.left?.filePrefix ?? `${ownPrefix}${randomUUID().slice(0, 4)}-`;
     const keepFiles = options.cleanupTempFiles === false;
     const own = { filePrefix, keepFiles, functionsModule };
     const session = { ...own, owner, programs: programsOf(table), path: options.env?.["PATH"] };
-    const connection = await SshConnection.open({ options, session }, signal);
+    const connection = await SshConnection.open({ options, session, kept }, signal);
+    this.#isFirst = false;
     const { supervisor, inventory, place } = connection;
     const { workspace: path, python, directory } = place;
     return {
@@ -51,11 +63,20 @@ class SshConnector implements Connector {
       directory,
       lost: connection.lost,
       isLosing: () => connection.isLosing,
-      end: () => connection.close(),
+      ...(kept && { session: sessionToJson({ id: owner, ...kept.address }, { ...place, filePrefix }) }),
+      isLeft: kept?.left !== undefined,
+      end: ({ isDetached }) => connection.close(isDetached),
     };
   }
 
   async close(): Promise<void> {
-    // Everything ends with the connection.
+    // Everything ends with the connection, or by itself.
+  }
+
+  #keep(): KeptSession | undefined {
+    const { keepAliveMs = 0 } = this.#request.options;
+    if (keepAliveMs === 0) return undefined;
+    const left = this.#isFirst ? this.#request.left : undefined;
+    return { address: left ?? newAddress(), keepAliveMs, left };
   }
 }

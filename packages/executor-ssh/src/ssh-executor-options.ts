@@ -4,6 +4,8 @@ import {
   commandLineExecutorConfig,
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
+  type KeepAliveOptions,
+  keepAliveOptions,
 } from "@fenced/executor-kit";
 import {
   checkStateful,
@@ -15,7 +17,8 @@ import {
 import { z } from "zod";
 
 /** Options of `SshCommandLineCodeExecutor`; only `host` is required. */
-export interface SshExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
+export interface SshExecutorOptions
+  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, KeepAliveOptions {
   /** The host, as you would pass it to `ssh`: a name, an address, or an alias from its configuration. It must run Linux and have Python 3.8 or later. */
   readonly host: string;
   /** The account to log in to. Default: from ssh's configuration, otherwise this program's user. */
@@ -100,5 +103,6 @@ export const sshExecutorOptions: z.ZodType<SshExecutorOptions> = optionsSchema({
   options: sshOptions.exactOptional(),
   workDir: word.exactOptional(),
   warm: warmOption.exactOptional(),
+  ...keepAliveOptions,
   ...statefulOptions,
 } satisfies OptionSchemas<SshExecutorOptions>).check(checkStateful);

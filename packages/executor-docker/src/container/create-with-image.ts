@@ -14,8 +14,9 @@ import {
   statusCode,
 } from "@fenced/docker-daemon";
 import type { SessionDirectories } from "@fenced/executor-kit";
+import type { SessionAddress } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import type { SessionAddress, SessionToUse } from "../left-session.ts";
+import type { LeftContainer } from "../left-session.ts";
 import { defaultImage } from "./container-options.ts";
 
 /** Settings that all containers of a session share. */
@@ -35,7 +36,7 @@ export interface ContainerRequest {
   /** How to reach a session that outlives this program. Default: it does not. */
   readonly address?: SessionAddress;
   /** The session to connect to. Default: a new one. */
-  readonly left?: SessionToUse;
+  readonly left?: LeftContainer;
 }
 
 /**

@@ -17,9 +17,14 @@ import {
   userForVolume,
 } from "@fenced/docker-daemon";
 import { PlaceGone, type SessionDirectories } from "@fenced/executor-kit";
-import { sessionServerCommand, supervisorCommand, type SupervisorConfig } from "@fenced/executor-kit/supervisor";
+import {
+  sessionHasEnded,
+  sessionServerCommand,
+  supervisorCommand,
+  type SupervisorConfig,
+} from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import type { SessionToUse } from "../left-session.ts";
+import type { LeftContainer } from "../left-session.ts";
 import { containerNetwork, containerOptions, ownerLabel, workspacePath } from "./container-options.ts";
 import { type ContainerRequest, createWithImage, imageOf } from "./create-with-image.ts";
 import { isSame, removeProbe, socketOf, writeProbe } from "./probe-file.ts";
@@ -56,7 +61,9 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
     signal.throwIfAborted();
     if (lacksShell(cause)) throw noShell(imageOf(request), cause);
     if (request.address && lacksPython(cause)) throw noServer(imageOf(request), cause);
-    if (cause instanceof PlaceGone) throw hasEnded(request, cause);
+    if (cause instanceof PlaceGone) {
+      throw sessionHasEnded(`in the container ${request.name}`, request.left !== undefined, cause);
+    }
     if (FencedError.isInstance(cause)) throw cause;
     throw new BackendUnavailableError(
       `A container of the image "${imageOf(request)}" could not be started: ${dockerReason(cause)}`,
@@ -105,7 +112,7 @@ async function findContainer({ daemon, name }: ContainerRequest): Promise<Contai
 /** @throws PlaceGone if it has ended; SessionInUseError if another program uses it. */
 async function openLeft(
   { daemon, options, owner, directory, address }: ContainerRequest,
-  left: SessionToUse,
+  left: LeftContainer,
   signal: AbortSignal,
 ): Promise<OpenContainer> {
   const found = daemon.docker.getContainer(left.container);
@@ -129,15 +136,6 @@ async function openLeft(
   };
   const container = await RunningContainer.open(daemon, found, entry, signal);
   return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), isLeft: true };
-}
-
-function hasEnded({ left, name }: ContainerRequest, cause: Error): BackendUnavailableError {
-  return new BackendUnavailableError(`The session in the container ${name} has ended: ${cause.message}`, {
-    remedy: left
-      ? "Nobody was connected to it for as long as its `keepAliveMs` says, or it was stopped: create a new executor."
-      : "Call again to use a new one.",
-    cause,
-  });
 }
 
 async function openExisting(

@@ -19,13 +19,13 @@ import {
   attachCommand,
   connectSupervisor,
   Loss,
+  type SessionAddress,
   SessionLink,
   sessionMark,
   type Supervisor,
   type SupervisorAnswer,
   type SupervisorInventory,
 } from "@fenced/executor-kit/supervisor";
-import type { SessionAddress } from "../left-session.ts";
 import { ExecRunner, type BlockRunner } from "../run/exec-runner.ts";
 
 /** How to reach a container's supervisor. */

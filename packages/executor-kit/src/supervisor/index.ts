@@ -5,7 +5,7 @@ export {
   type SupervisorInventory,
   type SupervisorStreams,
 } from "./start/connect-supervisor.ts";
-export { carrierText, keeperText, sharedModules } from "./python-programs.ts";
+export { attachProgram, carrierText, keeperText, sharedModules } from "./python-programs.ts";
 export { compileSupervisor } from "./start/compile-supervisor.ts";
 export {
   attachCommand,
@@ -30,6 +30,15 @@ export {
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 export { requestedSettings, type RequestedSettings, type SupervisedOptions } from "./requested-settings.ts";
 export type { BlockFile, Connection, Connector, PlaceWorkspace, ProgramRunner } from "./connector.ts";
+export {
+  type LeftSession,
+  newAddress,
+  type SessionAddress,
+  sessionFromJson,
+  sessionHasEnded,
+  type SessionToUse,
+  sessionToJson,
+} from "./keep_alive/session-address.ts";
 export { type LinkOptions, type SessionAccess, SessionLink } from "./keep_alive/session-link.ts";
 export { Loss } from "./loss.ts";
 export { SupervisedBackend, type SupervisedSettings } from "./supervised-backend.ts";

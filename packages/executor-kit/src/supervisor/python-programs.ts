@@ -137,23 +137,31 @@ export function carrierText(program: string): string {
  *
  * @param program - may import `_fenced_processes`, which finds and kills processes, and `_fenced_mounts`, which detaches
  *   what is mounted below a directory.
+ * @param hasServer - it may also import `_fenced_session_server`, which keeps the supervisor for programs that come and
+ *   go.
  */
-export function keeperText(program: string): string {
+export function keeperText(program: string, hasServer: boolean): string {
   return withModules({
     _fenced_process_table: processTable,
     _fenced_processes: processes,
     _fenced_mounts: mounts,
+    ...(hasServer ? serverModules : {}),
     _fenced_keeper: program,
   });
 }
+
+/** Takes the connections of a session that outlives the programs that use it. */
+const serverModules: Readonly<Record<string, string>> = {
+  _fenced_packets: readFileSync(new URL("./keep_alive/packets.py", import.meta.url), "utf8"),
+  _fenced_sent_bytes: readFileSync(new URL("./keep_alive/sent_bytes.py", import.meta.url), "utf8"),
+  _fenced_session_server: readFileSync(new URL("./keep_alive/session_server.py", import.meta.url), "utf8"),
+};
 
 /** The main process of a place whose session outlives the programs that use it; starts the supervisor. */
 export const sessionServerProgram: string = withModules({
   _fenced_process_table: processTable,
   _fenced_processes: processes,
-  _fenced_packets: readFileSync(new URL("./keep_alive/packets.py", import.meta.url), "utf8"),
-  _fenced_sent_bytes: readFileSync(new URL("./keep_alive/sent_bytes.py", import.meta.url), "utf8"),
-  _fenced_session_server: readFileSync(new URL("./keep_alive/session_server.py", import.meta.url), "utf8"),
+  ...serverModules,
   _fenced_main_process: readFileSync(new URL("./keep_alive/main_process.py", import.meta.url), "utf8"),
 });
 

@@ -276,6 +276,8 @@ def main():
         measuring = blocks.measure is not None and blocks.measure.step()
         for descriptor, mask in events.poll(0 if measuring else 0.005 if killing else 5):
             serve(descriptor, mask)
+        if keeper.is_stopped():
+            leave()
         blocks.kill_on()
         ending = blocks.sessions is not None and blocks.sessions.ends.keep_ending()
         if resetting and reset_step():

@@ -1,18 +1,27 @@
 import { randomUUID } from "node:crypto";
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, FencedError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
-import { Heartbeat, killProcesses, Leash, pathOfLatin1 } from "@fenced/executor-kit";
-import { connectSupervisor, Loss, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
-import { remoteProgram, type RemoteSession } from "../remote/remote-program.ts";
+import { Heartbeat, pathOfLatin1, PlaceGone } from "@fenced/executor-kit";
+import {
+  connectSupervisor,
+  type ConnectOptions,
+  Loss,
+  sessionHasEnded,
+  SessionLink,
+  type Supervisor,
+  type SupervisorInventory,
+  type SupervisorStreams,
+} from "@fenced/executor-kit/supervisor";
+import type { KeptSession, RemotePlace } from "../left-session.ts";
+import { attachingProgram, remoteProgram, type RemoteSession } from "../remote/remote-program.ts";
 import type { SshExecutorOptions } from "../ssh-executor-options.ts";
 import { cannotRun, connectionError, noSsh } from "./ssh-error.ts";
-import { startSsh, type SshProcess } from "./ssh-process.ts";
+import type { SshProcess } from "./ssh-process.ts";
+import { SshRuns } from "./ssh-runs.ts";
 import { NoGreeting, untilGreeting } from "./until-greeting.ts";
 
 /** Time limit for the host's greeting in milliseconds. */
 const openMs = 60_000;
-/** Time limit for it to end everything in milliseconds. */
-const closeMs = 10_000;
 /** How long ssh's last message may take after the end of its output in milliseconds. */
 const lastWordsMs = 1000;
 const beatMs = 10_000;
@@ -24,74 +33,65 @@ const broken = 255;
 /** What a connection needs. */
 export interface ConnectionRequest {
   readonly options: SshExecutorOptions;
-  readonly session: Omit<RemoteSession, "greeting" | "id" | "silenceSeconds" | "workDir">;
-}
-
-/** Where the host runs the session's programs. */
-interface RemotePlace {
-  /** The session's own directory there. */
-  readonly directory: string;
-  /** The work directory there, without symbolic links. */
-  readonly workspace: string;
-  /** The interpreter of the supervisor. */
-  readonly python: string;
+  readonly session: Omit<RemoteSession, "greeting" | "id" | "silenceSeconds" | "workDir" | "socket">;
+  /** Default: everything there ends with the connection. */
+  readonly kept?: KeptSession | undefined;
 }
 
 /**
- * One connection to the remote host, and the supervisor at its other end. When the connection ends, everything there
- * ends. When code there kills or stops the supervisor, everything ends, and so does the connection.
+ * A connection to the remote host, and the supervisor at its other end. When the connection ends, everything there
+ * ends, unless the session outlives it. When code there kills or stops the supervisor, everything ends, and so does the
+ * connection.
  */
 export class SshConnection {
   readonly place: RemotePlace;
   readonly inventory: SupervisorInventory;
   readonly supervisor: Supervisor;
   readonly #host: string;
-  readonly #parts: LocalParts;
+  readonly #runs: SshRuns;
+  readonly #link: SessionLink | undefined;
   readonly #heartbeat: Heartbeat;
   readonly #loss: Loss;
   #ended: Promise<void> | undefined;
 
-  private constructor(host: string, parts: LocalParts, opened: OpenedSupervisor) {
+  private constructor(host: string, runs: SshRuns, { place, inventory, supervisor, lost, lose, link }: OpenedSession) {
     this.#host = host;
-    this.#parts = parts;
-    this.place = opened.place;
-    this.inventory = opened.inventory;
-    this.supervisor = opened.supervisor;
-    const { stdin } = parts.ssh.child;
+    this.#runs = runs;
+    this.place = place;
+    this.inventory = inventory;
+    this.supervisor = supervisor;
+    this.#link = link;
+    // While something else waits to be sent, that is a sign of life; a broken connection that may come back says nothing.
+    const isBusy = (): boolean => link?.isCut === true || (runs.last?.child.stdin.writableLength ?? 0) > 0;
     this.#heartbeat = new Heartbeat({
       name: "The supervisor",
-      // While something else waits to be sent, that is a sign of life. The supervisor's loss is reported elsewhere.
-      ping: () => (stdin.writableLength > 0 ? Promise.resolve() : opened.supervisor.ping().catch(() => {})),
+      // The supervisor's loss is reported elsewhere.
+      ping: () => (isBusy() ? Promise.resolve() : supervisor.ping().catch(() => {})),
       tickMs: beatMs,
       patience: (silenceSeconds * 1000) / beatMs,
-      onLost: opened.lose,
+      onLost: lose,
     });
     this.#loss = new Loss(
       (cause) => this.#explain(cause),
-      (error) => opened.supervisor.fail(error),
+      (error) => supervisor.fail(error),
     );
-    void opened.lost.then((error) => this.#loss.report(error));
+    void lost.then((error) => this.#loss.report(error));
   }
 
   /**
-   * Connects, creates the session's directories there, and starts the supervisor.
+   * Connects, and, unless an earlier program has left the session, creates its directories there and starts the
+   * supervisor.
    *
-   * @throws BackendUnavailableError if the host cannot be reached or used; `signal.reason` if it is aborted first.
+   * @throws BackendUnavailableError if the host cannot be reached or used, or the session is over; SessionInUseError if
+   * another program uses it; `signal.reason` if it is aborted first.
    */
-  static async open({ options, session }: ConnectionRequest, signal: AbortSignal): Promise<SshConnection> {
-    const id = randomUUID();
-    const mark = { name: "FENCED_SSH", value: id };
-    const greeting = `fenced-${randomUUID()}`;
-    const { workDir, host } = options;
-    const { command, text } = remoteProgram({ ...session, id, greeting, workDir, silenceSeconds });
-    const leash = new Leash({ mark, remove: [] });
-    let parts: LocalParts | undefined;
+  static async open(request: ConnectionRequest, signal: AbortSignal): Promise<SshConnection> {
+    const { host } = request.options;
+    const runs = new SshRuns(request.options);
     try {
-      parts = { mark, leash, ssh: startSsh(options, command, mark) };
-      parts.ssh.child.stdin.write(text);
-      return new SshConnection(host, parts, await openSupervisor(parts.ssh, { host, greeting }, signal));
+      return new SshConnection(host, runs, await openSession(request, runs, signal));
     } catch (error) {
-      await (parts ? endParts(parts, signal.aborted ? 0 : closeMs) : leash.release());
+      await runs.end(signal.aborted ? 0 : undefined);
       throw error;
     }
   }
@@ -106,54 +106,40 @@ export class SshConnection {
     return this.#loss.isReported;
   }
 
-  /** Ends and deletes everything on the remote host, and the connection. */
-  async close(): Promise<void> {
+  /**
+   * Ends and deletes everything on the remote host, and the connection.
+   *
+   * @param isDetached - let go of a session that outlives its program.
+   */
+  async close(isDetached = false): Promise<void> {
     this.#loss.cancel();
-    await this.#end();
+    await this.#end(isDetached);
   }
 
-  #end(): Promise<void> {
+  #end(isDetached = false): Promise<void> {
     this.#heartbeat.stop();
-    this.#ended ??= endParts(this.#parts, closeMs);
+    const isLeft = isDetached || this.#link?.isReplaced === true;
+    this.#ended ??= Promise.resolve(isLeft ? this.#link?.detach() : this.#link?.end()).then(() => this.#runs.end());
     return this.#ended;
   }
 
   /** Ends everything that blocks have started. */
   async #explain(cause: Error): Promise<Error> {
-    const { child, said } = this.#parts.ssh;
-    const hasEnded = child.stdout.readableEnded;
+    const ssh = this.#runs.last;
+    const hasEnded = ssh?.child.stdout.readableEnded === true;
     await this.#end();
+    if (this.#link) return FencedError.isInstance(cause) ? cause : supervisorLost(this.#host, cause.message);
     // ssh may wait for its proxy until it is killed.
-    const broke = child.exitCode === broken || (child.exitCode === null && hasEnded);
+    const exitCode = ssh?.child.exitCode ?? null;
+    const broke = exitCode === broken || (exitCode === null && hasEnded);
+    const said = ssh?.said() ?? "";
     return broke
-      ? connectionError(`The connection to ${this.#host} broke`, this.#host, said())
-      : supervisorLost(this.#host, hasEnded ? `it ended. ${said()}` : cause.message);
+      ? connectionError(`The connection to ${this.#host} broke`, this.#host, said)
+      : supervisorLost(this.#host, hasEnded ? `it ended. ${said}` : cause.message);
   }
 }
 
-/** What a connection consists of on this host. */
-interface LocalParts {
-  /** A variable of everything that the connection starts here. */
-  readonly mark: { readonly name: string; readonly value: string };
-  readonly leash: Leash;
-  readonly ssh: SshProcess;
-}
-
-async function endParts({ mark, leash, ssh }: LocalParts, limitMs: number): Promise<void> {
-  const { child, ended, kill } = ssh;
-  child.stdin.destroy();
-  // Otherwise, it would wait for a reader.
-  child.stdout.resume();
-  const late = setTimeout(kill, limitMs);
-  await ended;
-  clearTimeout(late);
-  // A proxy may have left ssh's group.
-  await killProcesses({ mark });
-  await leash.release();
-}
-
 interface OpenedSupervisor {
-  readonly place: RemotePlace;
   readonly inventory: SupervisorInventory;
   readonly supervisor: Supervisor;
   /** Resolves to the reason when it can no longer be used. */
@@ -162,29 +148,95 @@ interface OpenedSupervisor {
   readonly lose: (reason: unknown) => void;
 }
 
-async function openSupervisor(
-  ssh: SshProcess,
-  { host, greeting }: { readonly host: string; readonly greeting: string },
+interface OpenedSession extends OpenedSupervisor {
+  readonly place: RemotePlace;
+  /** Absent if the session ends with the connection. */
+  readonly link?: SessionLink;
+}
+
+async function openSession(
+  { options, session, kept }: ConnectionRequest,
+  runs: SshRuns,
   signal: AbortSignal,
-): Promise<OpenedSupervisor> {
+): Promise<OpenedSession> {
+  const { workDir, host } = options;
+  if (kept?.left) return openKept(kept.left, kept, { runs, host }, signal);
+  const greeting = `fenced-${randomUUID()}`;
+  const own = { id: randomUUID(), greeting, workDir, silenceSeconds, socket: kept?.address.socket };
+  const ssh = runs.start(remoteProgram({ ...session, ...own }));
   const place = await greet(ssh, { host, greeting }, signal);
-  let lose: (reason: unknown) => void = () => {};
-  const lost = new Promise<Error>((resolve) => {
-    lose = (reason) => resolve(reason instanceof Error ? reason : new Error(String(reason)));
-  });
   try {
-    const answer = connectSupervisor(ssh.child, { signal, onLost: lose });
-    ssh.child.stdout.resume();
-    const { inventory, supervisor } = await answer;
-    if (supervisor) return { place, inventory, supervisor, lost, lose };
+    if (kept) return await openKept(place, kept, { runs, host, first: ssh }, signal);
+    return { place, ...(await openSupervisor(ssh.child, {}, signal)) };
   } catch (error) {
     signal.throwIfAborted();
     const { exitCode, signalCode, stdout } = ssh.child;
     // The supervisor has not ended, so Python is not what is missing.
-    const runs = !stdout.readableEnded && exitCode === null && signalCode === null;
-    if (runs && BackendUnavailableError.isInstance(error)) throw error;
+    const isRunning = !stdout.readableEnded && exitCode === null && signalCode === null;
+    throw isRunning && BackendUnavailableError.isInstance(error) ? error : await notStarted(ssh, host);
   }
-  throw await notStarted(ssh, host);
+}
+
+/** @param at - `first`: what has created the session just now. */
+async function openKept(
+  { directory, workspace, python }: RemotePlace,
+  { address, keepAliveMs, left }: KeptSession,
+  { runs, host, first }: { readonly runs: SshRuns; readonly host: string; readonly first?: SshProcess },
+  signal: AbortSignal,
+): Promise<OpenedSession> {
+  const attach = attachingProgram(python, address.socket);
+  const streamsOf = (ssh: SshProcess): SupervisorStreams => {
+    runs.endWithStreams(ssh);
+    return ssh.child;
+  };
+  const connect = (): Promise<SupervisorStreams> => Promise.resolve(streamsOf(runs.start(attach)));
+  const { key } = address;
+  const takeOver = left?.takeOver === true;
+  let link: SessionLink | undefined;
+  try {
+    link = await SessionLink.open({
+      key,
+      keepAliveMs,
+      takeOver,
+      signal,
+      connect,
+      ...(first && { first: streamsOf(first) }),
+    });
+    const isCut = (): boolean => link?.isCut === true;
+    const opened = await openSupervisor(link.streams, { isCut }, signal);
+    return { place: { directory, workspace, python }, link, ...opened };
+  } catch (cause) {
+    await (left ? link?.detach() : link?.end());
+    signal.throwIfAborted();
+    if (cause instanceof PlaceGone) throw sessionHasEnded(`on ${host}`, left !== undefined, cause);
+    const { last } = runs;
+    if (
+      !left ||
+      !last ||
+      (await within(
+        lastWordsMs,
+        last.ended.then(() => last.child.exitCode),
+      )) !== broken
+    )
+      throw cause;
+    throw connectionError(`The host ${host} cannot be reached`, host, last.said());
+  }
+}
+
+async function openSupervisor(
+  streams: SupervisorStreams,
+  options: Pick<ConnectOptions, "isCut">,
+  signal: AbortSignal,
+): Promise<OpenedSupervisor> {
+  let lose: (reason: unknown) => void = () => {};
+  const lost = new Promise<Error>((resolve) => {
+    lose = (reason) => resolve(reason instanceof Error ? reason : new Error(String(reason)));
+  });
+  const answer = connectSupervisor(streams, { ...options, signal, onLost: lose });
+  streams.stdout.resume();
+  const { inventory, supervisor } = await answer;
+  if (supervisor) return { inventory, supervisor, lost, lose };
+  throw new Error("there is no Python");
 }
 
 /** Waits until the programs there have said where they run. */

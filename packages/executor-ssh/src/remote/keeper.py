@@ -3,7 +3,8 @@ everything that is left and removes the session's files. Python 3.8 or later, Li
 
 Standard input begins with the supervisor's program, as in `load.py`; the rest belongs to the supervisor. Arguments: a mark for the
 session's processes, the work directory (empty: a temporary one), the prefix of our own files in it, `keep` if the files of blocks
-stay, the functions' module, its owner, the file in it that names the owner, and the seconds for which the client may be silent.
+stay, the functions' module, its owner, the file in it that names the owner, the seconds for which the client may be silent, and, for a
+session that outlives its connections, the abstract socket on which the server of the session takes later ones.
 
 The supervisor is a fork of this process, which adopts everything below it that loses its parent. So whatever blocks start is found,
 however it hides, unless code kills this process; then sshd closes the supervisor's input, and the supervisor ends the blocks.
@@ -18,11 +19,13 @@ import _fenced_mounts as mounts
 import _fenced_processes as processes
 import _socket
 
-MARK, GIVEN, PREFIX, KEEP, MODULE, OWNER, MARKER, SILENCE = sys.argv[1:9]
+MARK, GIVEN, PREFIX, KEEP, MODULE, OWNER, MARKER, SILENCE, SERVER = sys.argv[1:10]
 NAME = b"fenced-session"
 # Seconds for the supervisor to end by itself.
 GRACE = 3
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+if SERVER:
+    import _fenced_session_server as server
 
 
 def take(size):
@@ -93,6 +96,41 @@ def enter_workspace(directory):
     for name in ("OLDPWD", "_"):
         os.environ.pop(name, None)
     return workspace
+
+
+def leave_connection():
+    """Continues in a process that is not sshd's. The process that sshd has started stays until the socket that this returns is closed:
+    with its end, sshd closes the streams."""
+    held, theirs = _socket.socketpair()
+    if os.fork() == 0:
+        theirs.close()
+        os.setsid()
+        processes.SELF = os.getpid()
+        return held
+    held.close()
+    os.dup2(theirs.fileno(), 0)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        os.execvp("cat", ["cat"])
+    except OSError:
+        while os.read(0, 1):
+            pass
+    os._exit(0)
+
+
+def serve(supervisor, stream, listener, held):
+    """Returns when the session is over, and lets nobody wait for it any longer."""
+    first = os.dup(0), os.dup(1), held
+    close_streams()
+    server.Server(supervisor, stream, listener, first).serve()
+    listener.close()
+
+
+def close_streams():
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for each in (0, 1, 2):
+        os.dup2(nothing, each)
+    os.close(nothing)
 
 
 def watch(supervisor):
@@ -200,9 +238,13 @@ def main():
     try:
         workspace = enter_workspace(directory)
         work = os.open(workspace, FOLDER)
+        if SERVER:
+            held = leave_connection()
+            listener = server.listen(SERVER)
+            stream, inner = _socket.socketpair()
         ours, theirs = _socket.socketpair()
         words[:2] = directory, workspace
-        words[5] = str(theirs.fileno())
+        words[5] = "%s%d" % ("server:" if SERVER else "", theirs.fileno())
         name, value = MARK.split("=", 1)
         os.environ[name] = value
         processes.adopt_orphans()
@@ -215,13 +257,24 @@ def main():
         say("place", directory, workspace, sys.executable)
         ours.close()
         theirs.detach()
+        if SERVER:
+            for each in (held, listener, stream):
+                each.close()
+            close_streams()
+            os.dup2(inner.fileno(), 0)
+            os.dup2(inner.fileno(), 1)
+            inner.close()
         sys.argv[1:] = [os.fsdecode(word) for word in words]
         exec(compile(program, "<fenced>", "exec"), {})
     theirs.close()
     processes.protect(0)
     for name in ("SIGHUP", "SIGINT", "SIGTERM"):
         processes.signal.signal(getattr(processes.signal, name), processes.signal.SIG_IGN)
-    watch(ours)
+    if SERVER:
+        inner.close()
+        serve(ours, stream, listener, held)
+    else:
+        watch(ours)
     end_processes()
     remove(directory, work)
     os._exit(0)

@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs";
 import { functionsPackageMarker, pathBytes } from "@fenced/executor-kit";
-import { keeperText, supervisorLoader } from "@fenced/executor-kit/supervisor";
+import { attachProgram, keeperText, type SessionAddress, supervisorLoader } from "@fenced/executor-kit/supervisor";
 
 /** The shell program that finds Python there. */
 const startProgram: string = readFileSync(new URL("./start.sh", import.meta.url), "utf8");
 /** The Python program that starts the supervisor, and ends everything once that or the connection has ended. */
-const keeperProgram: string = keeperText(readFileSync(new URL("./keeper.py", import.meta.url), "utf8"));
+const keeperProgram: string = readFileSync(new URL("./keeper.py", import.meta.url), "utf8");
+/** The same for a session that outlives its connections, and one for others. */
+const keepers: Readonly<Record<"kept" | "other", string>> = {
+  kept: keeperText(keeperProgram, true),
+  other: keeperText(keeperProgram, false),
+};
 
 /** Settings of a session on the remote host. */
 export interface RemoteSession {
@@ -28,6 +33,8 @@ export interface RemoteSession {
   readonly silenceSeconds: number;
   /** Programs to look for. */
   readonly programs: readonly string[];
+  /** The abstract socket for later connections of a session that outlives this one. Default: it ends with it. */
+  readonly socket?: SessionAddress["socket"] | undefined;
 }
 
 /** A program to run on the remote host. */
@@ -44,7 +51,7 @@ export function remoteProgram(session: RemoteSession): RemoteProgram {
   const words = [
     session.greeting,
     path,
-    keeperProgram,
+    session.socket === undefined ? keepers.other : keepers.kept,
     `FENCED_REMOTE=${session.id}`,
     session.workDir ?? "",
     session.filePrefix,
@@ -53,15 +60,29 @@ export function remoteProgram(session: RemoteSession): RemoteProgram {
     session.owner,
     functionsPackageMarker,
     String(session.silenceSeconds),
+    session.socket ?? "",
   ];
   // A path among the words may not be UTF-8.
   const text = pathBytes(`set -- ${words.map(quoted).join(" ")}\n${startProgram.replaceAll(/^ *#.*\n/gm, "")}`);
   // The keeper replaces the directories, which only it knows.
   const { program } = supervisorLoader({ directory: "", workspace: "", path, programs });
-  return {
-    command: `exec sh -c 'eval "$(dd bs=${text.length} count=1 iflag=fullblock status=none)"' fenced-session`,
-    text: Buffer.concat([text, program]),
-  };
+  return { command: readingCommand(text.length), text: Buffer.concat([text, program]) };
+}
+
+/**
+ * The program that connects to a session that outlives its connections.
+ *
+ * @param python - path of the Python there.
+ */
+export function attachingProgram(python: string, socket: string): RemoteProgram {
+  const words = [python, "-I", "-S", "-X", "utf8", "-c", attachProgram, socket];
+  const text = pathBytes(`exec ${words.map(quoted).join(" ")}`);
+  return { command: readingCommand(text.length), text };
+}
+
+/** Runs the shell program that so many bytes of standard input are. */
+function readingCommand(length: number): string {
+  return `exec sh -c 'eval "$(dd bs=${length} count=1 iflag=fullblock status=none)"' fenced-session`;
 }
 
 /** Quotes a word for a POSIX shell. */

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { type CodeExecutor, loadComponent } from "@fenced/core";
+import { type CodeExecutor, connectExecutor, loadComponent } from "@fenced/core";
 import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
 import type { ExecutorSubject } from "@fenced/executor-testkit";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
@@ -26,6 +26,8 @@ export async function sshSubject(
     name,
     create: (options) => create({ host, configFile, ...settings, ...options }),
     load: (model) => loadComponent<CodeExecutor>(model, { importModule: () => import("@fenced/executor-ssh") }),
+    connect: (handle, options) =>
+      connectExecutor(handle, { ...options, importModule: () => import("@fenced/executor-ssh") }),
     // The remote host of the tests is this one, so what blocks do there is visible here.
     takesWorkDir: true,
     live: true,

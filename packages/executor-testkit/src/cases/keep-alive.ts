@@ -247,7 +247,10 @@ forms = [raw, key.encode(), raw.hex().encode()]
 own = str(os.getpid())
 found, seen = [], 0
 places = [each for name in ("environ", "cmdline", "maps", "mem") for each in glob.glob("/proc/[0-9]*/" + name)]
-places += [each for each in glob.glob("/tmp/**", recursive=True) if os.path.isfile(each)]
+# Where the place is a whole machine, other programs have a lot in there.
+temporary = os.environ.get("TMPDIR") or "/tmp"
+for pattern in ("/*", "/fenced*/**"):
+    places += [each for each in glob.glob(temporary + pattern, recursive=True) if os.path.isfile(each)]
 for place in places:
     if place.split("/")[2] == own:
         continue

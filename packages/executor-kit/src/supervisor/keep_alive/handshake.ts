@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
+import { PlaceGone } from "../../place.ts";
 import type { SupervisorStreams } from "../start/connect-supervisor.ts";
 import {
   encodeGreeting,
@@ -16,6 +17,8 @@ import {
   prove,
 } from "./packets.ts";
 
+/** What `attach.py` says if there is no session any more. */
+const overSentence = "the session is over";
 /** What may precede the session's answer, for example what a login shell prints. */
 const longestNoise = 262_144;
 const answerMs = 30_000;
@@ -46,7 +49,7 @@ export interface Answer {
 /**
  * Proves to a session that this program knows its key, and the other way round. The stream is paused when this returns.
  *
- * @throws BackendUnavailableError if the session does not answer within 30 s, or something else does; with what it said
+ * @throws PlaceGone if the session is over; BackendUnavailableError if it does not answer within 30 s, or something else does; with what it said
  * on standard error.
  */
 export async function shakeHands(streams: SupervisorStreams, caller: Caller): Promise<Answer> {
@@ -80,6 +83,8 @@ export async function shakeHands(streams: SupervisorStreams, caller: Caller): Pr
       };
       stdout.on("data", take).on("end", end).on("close", end).on("error", end);
       stdin.on("error", end);
+      // Something else may have read, and paused it.
+      stdout.resume();
       leave = () => {
         stdout.pause().off("data", take).off("end", end).off("close", end).off("error", end);
         stdin.off("error", end);
@@ -138,8 +143,9 @@ class Handshake {
   }
 }
 
-function notASession(said: string): BackendUnavailableError {
+function notASession(said: string): Error {
   const reason = said.trim();
+  if (reason.split("\n").at(-1) === overSentence) return new PlaceGone(overSentence);
   return new BackendUnavailableError(`The session did not answer${reason === "" ? "" : `: ${reason}`}`, {
     remedy: "Check that its place is still running; if so, call again.",
   });

@@ -39,7 +39,7 @@ def main(name, program, *words):
     # they leave no zombies.
     processes.signal.signal(processes.signal.SIGTERM, lambda *_: os._exit(0))
     processes.signal.signal(processes.signal.SIGCHLD, processes.signal.SIG_IGN)
-    server.Server(control, stream, listener, (0, 1)).serve()
+    server.Server(control, stream, listener, (0, 1, None)).serve()
 
 
 try:

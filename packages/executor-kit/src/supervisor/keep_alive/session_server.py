@@ -4,6 +4,7 @@ what was sent until it has arrived, and ends the session when nobody has been co
 The first program brings the key, before any code runs; every later connection proves that it knows it, and every packet carries a
 proof. So code of the same user can neither read the key from this process, which it cannot trace, nor take a connection over: it can
 only break one, as it can break its own session. Connections arrive on an abstract socket, as two descriptors that `attach.py` sends.
+Such a socket has no permissions, so nobody is accepted before the key is known, and no other user is.
 """
 
 import os
@@ -21,6 +22,8 @@ READ = 262144
 MOST_PENDING = 1048576
 # A program that has been silent for so many seconds is not connected; nor is one that does not prove who it is.
 SILENCE = 10
+# Seconds between signs of life to the supervisor.
+BEAT = 2
 MOST_STRANGERS = 16
 LONGEST_GREETING = 65536
 
@@ -48,14 +51,15 @@ class Connection:
 
 
 class Server:
-    """`control` leads to the supervisor and takes the streams of programs that replace others; `stream` is the first one."""
+    """`control` leads to the supervisor and takes the streams of programs that replace others; `stream` is the first one. `first`: the
+    descriptors of the first connection, and a socket that is open as long as they are used, or `None`."""
 
     def __init__(self, control, stream, listener, first):
         self.control, self.stream, self.listener = control, stream, listener
         stream.setblocking(False)
         control.setblocking(False)
         listener.setblocking(False)
-        self.first = Connection(first[0], first[1], None)
+        self.first = Connection(*first)
         self.connections = [self.first]
         # Sockets of `attach.py` that have not sent their descriptors yet, and since when they have been waiting.
         self.holders = {}
@@ -69,6 +73,7 @@ class Server:
         # Streams that the supervisor is about to let go of.
         self.old = []
         self.over = False
+        self.beaten = 0
 
     def serve(self, beat=None):
         """Returns when the session is over."""
@@ -79,6 +84,7 @@ class Server:
             ready, free, _ = select.select(list(reading), list(writing), [], limit)
             if beat is not None:
                 beat()
+            self.tell_supervisor(now)
             for each in ready:
                 reading[each]()
             for each in free:
@@ -94,7 +100,7 @@ class Server:
         found = {self.control.fileno(): self.hear_supervisor}
         if not self.sent.full:
             found[self.stream.fileno()] = self.read_stream
-        if len(self.connections) + len(self.holders) < MOST_STRANGERS:
+        if self.key is not None and len(self.connections) + len(self.holders) < MOST_STRANGERS:
             found[self.listener.fileno()] = self.accept
         for old in self.old:
             found[old.fileno()] = lambda old=old: self.forget(old)
@@ -127,6 +133,16 @@ class Server:
             self.over = True
 
     # The supervisor
+
+    def tell_supervisor(self, now):
+        """Gives a sign of life: where code can stop this process, the supervisor must not go on without it."""
+        if now - self.beaten < BEAT:
+            return
+        self.beaten = now
+        try:
+            self.control.send(b".")
+        except OSError:
+            pass
 
     def hear_supervisor(self):
         """Its signs of life say nothing new; only its end matters."""
@@ -183,6 +199,9 @@ class Server:
         except OSError:
             return
         holder = _socket.socket(fileno=descriptor)
+        if struct.unpack("=3i", holder.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[1] != os.geteuid():
+            holder.close()
+            return
         holder.setblocking(False)
         self.holders[holder] = time.monotonic()
 

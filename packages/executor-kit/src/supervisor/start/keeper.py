@@ -4,10 +4,17 @@ or later."""
 import os
 import select
 import struct
+import time
 
 connection = None
 # Whether the keeper sends the streams of hosts that replace others.
 is_server = False
+# Seconds of this program's own running time after which a keeper that sends streams counts as stopped, and how many have passed.
+# When everything was frozen, that is nobody's silence.
+PATIENCE = 60
+STEP = 5
+silent = 0
+seen = time.monotonic()
 
 
 def find(name):
@@ -51,8 +58,10 @@ def descriptor():
 
 def next_host():
     """Returns the stream of the next host; `None` if there is none yet. Raises `EOFError` if the session is over."""
+    global silent
     import _socket
 
+    silent = 0
     try:
         word, rights, _, _ = connection.recvmsg(16, _socket.CMSG_SPACE(4))
     except BlockingIOError:
@@ -65,3 +74,12 @@ def next_host():
     for each in found[:-1]:
         os.close(each)
     return found[-1] if found else None
+
+
+def is_stopped():
+    """Whether a keeper that sends streams has given no sign of life for a long time. Call it at least every `STEP` seconds."""
+    global silent, seen
+    now = time.monotonic()
+    silent += min(now - seen, STEP)
+    seen = now
+    return is_server and silent > PATIENCE
