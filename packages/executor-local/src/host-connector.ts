@@ -25,6 +25,14 @@ export interface HostSettings extends ProcessSettings {
 const memorySentence =
   "\nThe block was killed because this machine, or the container that it is in, ran out of memory. Process less data at a time.\n";
 
+/** Makes places of the supervisors that a connector starts on this host. */
+export function hostBackend(settings: HostSettings, connector: Connector): SupervisedBackend {
+  const { id, env, functions, warm, stateful, cleanupTempFiles, virtualEnv } = settings;
+  const common = { id, env, functions, warm, stateful, keepFiles: !cleanupTempFiles, network: undefined };
+  // Install packages only into a dedicated environment, never into the host's own Python.
+  return new SupervisedBackend({ ...common, memorySentence, installsApart: virtualEnv === undefined }, connector);
+}
+
 /** Connects to supervisors on this host, without a sandbox, and has their directories. */
 export class HostConnector implements Connector {
   readonly #settings: HostSettings;
@@ -55,10 +63,7 @@ export class HostConnector implements Connector {
 
   /** Makes places of its supervisors. */
   backend(): SupervisedBackend {
-    const { id, env, functions, warm, stateful, cleanupTempFiles, virtualEnv } = this.#settings;
-    const settings = { id, env, functions, warm, stateful, keepFiles: !cleanupTempFiles, network: undefined };
-    // Install packages only into a dedicated environment, never into the host's own Python.
-    return new SupervisedBackend({ ...settings, memorySentence, installsApart: virtualEnv === undefined }, this);
+    return hostBackend(this.#settings, this);
   }
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {

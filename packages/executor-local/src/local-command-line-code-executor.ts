@@ -15,14 +15,20 @@ import {
   hostFunctionLanguages,
   type LanguageCommand,
   languageTable,
+  withoutCallbacks,
 } from "@fenced/executor-kit";
+import { sessionFromJson } from "@fenced/executor-kit/supervisor";
 import { HostConnector } from "./host-connector.ts";
+import { KeptHostConnector } from "./kept/kept-host-connector.ts";
+import { type LeftOnHost, leftPlace } from "./kept/left-session.ts";
 import { findProgram } from "./languages/find-languages.ts";
 import { localExecutorOptions, type LocalExecutorOptions } from "./local-executor-options.ts";
 import { ProcessPlace, type ProcessSettings } from "./process-place.ts";
 import { SandboxConnector } from "./sandbox/sandbox-connector.ts";
 import { unsupportedSystem } from "./sandbox/sandbox-problems.ts";
 import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
+
+const provider = "@fenced/executor-local:LocalCommandLineCodeExecutor";
 
 /**
  * Runs each block in a new process on this host, in the work directory, as the user who runs this program. With
@@ -37,10 +43,14 @@ import { findVirtualEnv, type VirtualEnv } from "./virtual-env.ts";
  */
 export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<LocalCommandLineCodeExecutor> = defineComponent({
-    provider: "@fenced/executor-local:LocalCommandLineCodeExecutor",
+    provider,
     componentType: "code_executor",
     schema: localExecutorOptions,
     load: (options) => new LocalCommandLineCodeExecutor(options),
+    connect: (options, { session, takeOver, callbacks }) => {
+      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
+      return new LocalCommandLineCodeExecutor({ ...options, ...callbacks }, left);
+    },
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -49,10 +59,17 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #table: Readonly<Record<string, LanguageCommand>>;
   readonly #virtualEnv: VirtualEnv | undefined;
 
-  /** @throws InvalidInputError if an option is unknown or wrong, or `virtualEnv` does not exist. */
-  constructor(options: LocalExecutorOptions = {}) {
+  /** The session to connect to, until that has been done. */
+  #left: LeftOnHost | undefined;
+
+  /**
+   * @param left - a session to connect to; set by `connectExecutor`. Default: a new one.
+   * @throws InvalidInputError if an option is unknown or wrong, or `virtualEnv` does not exist.
+   */
+  constructor(options: LocalExecutorOptions = {}, left?: LeftOnHost) {
     const checked = checkOptions(localExecutorOptions, options, "LocalCommandLineCodeExecutor");
-    super(checked);
+    super(checked, undefined, left?.id);
+    this.#left = left;
     this.#given = checked;
     this.#options = absolutePaths(checked, ["workDir", "outputDir", "readable", "writable"]);
     this.#table = languageTable(checked.languages);
@@ -63,6 +80,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: seatbelt ? [] : hostFunctionLanguages(languages),
       processes: process.platform !== "win32",
+      ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open")),
       isolation: checked.isolation ?? "none",
     };
@@ -72,6 +90,10 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
 
   dumpComponent(): ComponentModel {
     return LocalCommandLineCodeExecutor.component.dump({ ...this.#given });
+  }
+
+  protected override dumpForHandle(): ComponentModel {
+    return LocalCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#given }));
   }
 
   protected openBackend(): Backend | Promise<Backend> {
@@ -88,9 +110,14 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   async #openHost(settings: ProcessSettings): Promise<Backend> {
-    const { warm = false, stateful = false } = this.#options;
+    const { warm = false, stateful = false, keepAliveMs = 0 } = this.#options;
     if (warm === false && !stateful) return processes(settings);
     if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
+    if (keepAliveMs > 0) {
+      const left = this.#left;
+      this.#left = undefined;
+      return this.#supervised(new KeptHostConnector({ ...settings, warm, stateful, keepAliveMs, left }));
+    }
     // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
     if (!stateful && !hasPython()) return processes(settings);
     return this.#supervised(await HostConnector.open({ ...settings, warm, stateful }));
@@ -106,9 +133,10 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     return this.#supervised(await SandboxConnector.open({ ...settings, ...sandbox, stateful }));
   }
 
-  #supervised(connector: HostConnector | SandboxConnector): Backend | Promise<Backend> {
+  #supervised(connector: HostConnector | KeptHostConnector | SandboxConnector): Backend | Promise<Backend> {
     const { stateful = false, outputDir, writable = [] } = this.#options;
-    const bound = [connector.workDirectory, ...writable];
+    const { workDirectory } = connector;
+    const bound = [...(workDirectory === undefined ? [] : [workDirectory]), ...writable];
     return stateful ? this.makeStateful(connector.backend(), { outputDir, bound }) : connector.backend();
   }
 }

@@ -5,6 +5,8 @@ import {
   commandLineExecutorConfig,
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
+  type KeepAliveOptions,
+  keepAliveOptions,
 } from "@fenced/executor-kit";
 import {
   checkStateful,
@@ -17,7 +19,8 @@ import { z } from "zod";
 import { unshareable } from "./sandbox/shared-paths.ts";
 
 /** Options of `LocalCommandLineCodeExecutor`; all are optional. */
-export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
+export interface LocalExecutorOptions
+  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions, KeepAliveOptions {
   /**
    * The blocks' working directory; created if missing, never deleted. Default: a temporary one that `stop()` deletes.
    */
@@ -77,6 +80,11 @@ export interface LocalExecutorOptions extends BaseExecutorOptions, CommandLineEx
    * executor with the same variables. Needs Linux and Python 3.8 or later, or the start fails. Default: false.
    */
   readonly stateful?: boolean | undefined;
+  /**
+   * How long a session lives while no program of this machine is connected to it, in milliseconds; see the other
+   * executors. Needs `warm` or `stateful`, on Linux, without a sandbox. Default: 0, it ends with its program.
+   */
+  readonly keepAliveMs?: number | undefined;
 }
 
 /** Options that apply only to the sandbox. */
@@ -105,11 +113,22 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
   pidsLimit: wholeNumberOption({ from: leastPids }).exactOptional(),
   warm: warmOption.exactOptional(),
+  ...keepAliveOptions,
   ...statefulOptions,
 } satisfies OptionSchemas<LocalExecutorOptions>).check(checkStateful, ({ value, issues }) => {
   const refuse = (name: string, input: unknown, message: string): void => {
     issues.push({ code: "custom", path: [name], input, message });
   };
+  const { keepAliveMs = 0, warm = false, stateful = false } = value;
+  if (keepAliveMs > 0 && value.isolation === "os-sandbox") {
+    refuse("keepAliveMs", keepAliveMs, "cannot be combined with a sandbox, which ends with its program");
+  } else if (keepAliveMs > 0 && warm === false && !stateful) {
+    refuse(
+      "keepAliveMs",
+      keepAliveMs,
+      "needs `warm: {}` or `stateful: true`: otherwise blocks are processes of this program",
+    );
+  }
   if (value.isolation !== "os-sandbox") {
     for (const name of sandboxOnly) {
       if (value[name] !== undefined) {

@@ -1,6 +1,11 @@
-import type { Readable, Writable } from "node:stream";
-import { BackendUnavailableError } from "@fenced/core";
-import { connectSupervisor, Loss, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
+import {
+  connectSupervisor,
+  Loss,
+  type Supervisor,
+  type SupervisorInventory,
+  type SupervisorStreams,
+} from "@fenced/executor-kit/supervisor";
 
 /** A newly started process on this machine that is, or contains, a supervisor. */
 export interface SupervisorProcess {
@@ -8,7 +13,9 @@ export interface SupervisorProcess {
   readonly name: string;
   /** What to do if it is lost. */
   readonly lostRemedy: string;
-  readonly streams: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
+  readonly streams: SupervisorStreams;
+  /** True while the connection is broken and may come back. Default: never. */
+  readonly isCut?: boolean;
 
   /** Called once its supervisor has answered. @throws BackendUnavailableError if it is not set up as required. */
   check(): Promise<void>;
@@ -19,8 +26,12 @@ export interface SupervisorProcess {
   /** Kills it and everything that blocks started, without waiting. */
   kill(): void;
 
-  /** Ends it and everything that blocks started; resolves when all of that is dead. */
-  end(): Promise<void>;
+  /**
+   * Ends it and everything that blocks started; resolves when all of that is dead.
+   *
+   * @param isDetached - let go of a session that outlives this program. Default: false.
+   */
+  end(isDetached?: boolean): Promise<void>;
 }
 
 /** The process that answered is not a supervisor, because there is no Python. */
@@ -39,7 +50,11 @@ export class RunningSupervisor {
     this.supervisor = supervisor;
     const { name, lostRemedy: remedy } = started;
     this.#loss = new Loss(
-      (cause) => new BackendUnavailableError(`${name} is lost: ${cause.message}`, { remedy, cause }),
+      (cause) =>
+        // Another program has taken it over.
+        ExecutorStoppedError.isInstance(cause)
+          ? cause
+          : new BackendUnavailableError(`${name} is lost: ${cause.message}`, { remedy, cause }),
       (error) => {
         supervisor.fail(error);
         started.kill();
@@ -61,7 +76,11 @@ export class RunningSupervisor {
       if (running) void running.#loss.report(error);
     };
     try {
-      const { inventory, supervisor } = await connectSupervisor(started.streams, { signal, onLost });
+      const { inventory, supervisor } = await connectSupervisor(started.streams, {
+        signal,
+        onLost,
+        isCut: () => started.isCut === true,
+      });
       if (!supervisor) throw new NoPython("there is no `python3` on the PATH");
       await started.check();
       running = new RunningSupervisor(started, inventory, supervisor);
@@ -79,9 +98,9 @@ export class RunningSupervisor {
     return this.#loss.lost;
   }
 
-  /** Ends all processes below it, and waits until they are dead. */
-  async end(): Promise<void> {
+  /** Ends all processes below it, and waits until they are dead; or lets go of a session that outlives this program. */
+  async end(isDetached = false): Promise<void> {
     this.#loss.cancel();
-    await this.#process.end();
+    await this.#process.end(isDetached);
   }
 }

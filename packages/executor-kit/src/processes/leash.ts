@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import net from "node:net";
+import type { Writable } from "node:stream";
 import { functionsPackageMarker } from "../functions/function-modules.ts";
 import type { ControlGroup } from "./control-group.ts";
 import { removalFunctions } from "./removal-functions.ts";
@@ -20,8 +21,10 @@ export interface LeashOptions {
   readonly removePrefixes?: readonly string[] | undefined;
   /** Where `makePipe` makes a named pipe. Absolute path in one of the directories to delete. Default: nowhere. */
   readonly pipe?: string | undefined;
-  /** Deletes this directory if the file `functionsPackageMarker` in it contains the value of `mark`. Absolute path. */
+  /** Deletes this directory if the file `functionsPackageMarker` in it contains `owner`. Absolute path. */
   readonly removeOwned?: string | undefined;
+  /** Default: the value of `mark`. */
+  readonly owner?: string | undefined;
 }
 
 /**
@@ -32,11 +35,13 @@ export interface LeashOptions {
 export class Leash {
   readonly #shell: ChildProcess | undefined;
 
-  constructor({ mark, controlGroups = [], remove, removePrefixes = [], removeOwned = "", pipe }: LeashOptions) {
+  constructor(options: LeashOptions) {
     if (process.platform === "win32") return;
+    const { mark, controlGroups = [], remove, removePrefixes = [], removeOwned = "", pipe } = options;
     const words = [
       mark.name,
       mark.value,
+      options.owner ?? mark.value,
       controlGroups.map(({ directory }) => directory).join("\n"),
       removeOwned,
       functionsPackageMarker,
@@ -79,6 +84,21 @@ export class Leash {
     });
     stdout.unref();
     return answer === "made\n";
+  }
+
+  /**
+   * Gives the leash to a program that outlives this one: it then waits for that program's end instead.
+   *
+   * @param start - starts the program, which holds the stream among its descriptors as long as it lives.
+   */
+  handTo<T>(start: (stream: Writable) => T): T {
+    const stdin = this.#shell?.stdin;
+    if (!stdin) throw new Error("there is no leash");
+    try {
+      return start(stdin);
+    } finally {
+      stdin.destroy();
+    }
   }
 
   /** Ends the leash without ending or deleting anything. */

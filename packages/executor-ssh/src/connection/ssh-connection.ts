@@ -210,15 +210,11 @@ async function openKept(
     signal.throwIfAborted();
     if (cause instanceof PlaceGone) throw sessionHasEnded(`on ${host}`, left !== undefined, cause);
     const { last } = runs;
-    if (
-      !left ||
-      !last ||
-      (await within(
-        lastWordsMs,
-        last.ended.then(() => last.child.exitCode),
-      )) !== broken
-    )
-      throw cause;
+    const exitCode = await within(
+      lastWordsMs,
+      last ? last.ended.then(() => last.child.exitCode) : Promise.resolve(null),
+    );
+    if (!left || !last || exitCode !== broken) throw cause;
     throw connectionError(`The host ${host} cannot be reached`, host, last.said());
   }
 }

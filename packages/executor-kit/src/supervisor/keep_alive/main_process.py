@@ -25,7 +25,15 @@ def start(program, words):
     os.dup2(inner.fileno(), 0)
     os.dup2(inner.fileno(), 1)
     inner.close()
-    words[5] = "server:%d" % theirs.detach()
+    number = theirs.detach()
+    # Whatever else this process was given stays open as long as it lives, not as long as the supervisor does.
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in (0, 1, 2, number):
+            try:
+                os.close(int(name))
+            except OSError:
+                pass
+    words[5] = "server:%d" % number
     sys.argv[1:] = words
     exec(compile(program, "<fenced>", "exec"), {})
     os._exit(1)

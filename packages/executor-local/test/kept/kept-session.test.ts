@@ -1,0 +1,63 @@
+import { mkdir, readdir } from "node:fs/promises";
+import path from "node:path";
+import { hasVariable, listProcesses } from "@fenced/executor-kit";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { connectKept, createKept, remains } from "../support/kept-subject.ts";
+import { temporaryDirectory } from "../support/temporary-directory.ts";
+
+const keepAliveMs = 120_000;
+
+describe("a session of this host with keepAliveMs", needs("python3", "bash"), () => {
+  it("stays in its control group, and ends by itself with what has left its process tree", async () => {
+    const workDir = path.join(await temporaryDirectory(), "work");
+    await mkdir(workDir);
+    const executor = createKept({ stateful: true, keepAliveMs: 1000, workDir });
+    onTestFinished(() => executor.stop());
+    const escape = "(env -i FENCED_TEST_ESCAPED=1 setsid sleep 600 &) >/dev/null 2>&1; cat /proc/self/cgroup";
+    const first = await executor.executeCodeBlocks([{ language: "bash", code: escape }]);
+    const { handle } = executor;
+    await executor.detach();
+    const again = await connectKept(handle);
+    onTestFinished(() => again.stop());
+    const second = await again.executeCodeBlocks([{ language: "bash", code: "cat /proc/self/cgroup; touch kept.txt" }]);
+    expect(second.output).toBe(first.output);
+    await again.detach?.();
+    await expect.poll(remains, { timeout: 30_000 }).toEqual([]);
+    const escaped = (await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_TEST_ESCAPED", "1"));
+    const groups = handle?.session["groups"];
+    // Without a control group, a program that drops its variables and its parents is out of reach.
+    expect(Array.isArray(groups) && groups.length > 0 ? escaped : []).toEqual([]);
+    // Nothing but what blocks have created.
+    expect(await readdir(workDir)).toEqual(["kept.txt"]);
+  });
+
+  it("is lost when code ends its server, and leaves nothing", async () => {
+    const executor = createKept({ warm: {}, keepAliveMs });
+    onTestFinished(() => executor.stop());
+    await executor.start();
+    const { handle } = executor;
+    const code = [
+      "import os",
+      "def parent(pid):",
+      "    return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])",
+      "def line(pid):",
+      "    return open(f'/proc/{pid}/cmdline', 'rb').read()",
+      "pid = os.getpid()",
+      "while not line(pid).count(b'_fenced_session_server') or parent(pid) > 1 and line(parent(pid)).count(b'_fenced_session_server'):",
+      "    pid = parent(pid)",
+      "os.kill(pid, 9)",
+    ].join("\n");
+    await executor.executeCodeBlocks([{ language: "python", code }]).catch(() => {});
+    const next = await executor.executeCodeBlocks([{ language: "bash", code: "echo again" }]);
+    expect(next.output).toBe("again\n");
+    expect(executor.handle).not.toEqual(handle);
+    await executor.stop();
+    await expect.poll(remains, { timeout: 30_000 }).toEqual([]);
+  });
+
+  it("is refused where blocks are processes of the program", () => {
+    expect(() => createKept({ keepAliveMs })).toThrow(/needs `warm: \{\}` or `stateful: true`/);
+    expect(() => createKept({ keepAliveMs, isolation: "os-sandbox" })).toThrow(/cannot be combined with a sandbox/);
+  });
+});
