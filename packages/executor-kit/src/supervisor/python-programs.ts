@@ -32,8 +32,8 @@ export const supervisorModules: Readonly<Record<string, string>> = {
   _fenced_launch: readFileSync(new URL("./blocks/launch.py", import.meta.url), "utf8"),
   _fenced_blocks: readFileSync(new URL("./blocks/blocks.py", import.meta.url), "utf8"),
   _fenced_greeting: readFileSync(new URL("./start/greeting.py", import.meta.url), "utf8"),
-  _fenced_new_host: readFileSync(new URL("./keep_alive/new_host.py", import.meta.url), "utf8"),
   _fenced_shortcut: readFileSync(new URL("./wire/shortcut.py", import.meta.url), "utf8"),
+  _fenced_new_host: readFileSync(new URL("./keep_alive/new_host.py", import.meta.url), "utf8"),
   _fenced_supervisor: readFileSync(new URL("./supervisor.py", import.meta.url), "utf8"),
 };
 

@@ -44,6 +44,8 @@ interface SupervisorSettings extends Pick<ConnectOptions, "isCut"> {
   readonly direct: boolean;
   /** Called once, when the supervisor misbehaves and can no longer be used. */
   readonly lose: (error: Error) => void;
+  /** The highest number that something of an earlier host has. */
+  readonly last: number;
   readonly interpreters: LeftInterpreters | undefined;
 }
 
@@ -77,13 +79,13 @@ export class Supervisor {
   #lost: Error | undefined;
 
   /** @param stream - leads to the supervisor. */
-  constructor(stream: Writable, { direct, lose, isCut = () => false, interpreters }: SupervisorSettings) {
+  constructor(stream: Writable, { direct, lose, isCut = () => false, last, interpreters }: SupervisorSettings) {
     this.direct = direct;
     this.#stream = stream;
     this.#lose = lose;
     this.#isCut = isCut;
     this.#left = interpreters;
-    this.#programs = new RunningPrograms(this.#send, { lose, isCut, last: interpreters?.last ?? 0 });
+    this.#programs = new RunningPrograms(this.#send, { lose, isCut, last });
     this.#measurements = new Measurements(this.#send);
     stream.on("drain", () => {
       this.#unread = 0;

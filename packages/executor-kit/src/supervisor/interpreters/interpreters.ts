@@ -21,6 +21,8 @@ export interface InterpreterProgram {
   readonly commands: string;
   /** Modules to import before the first block; those that fail to import are skipped. */
   readonly preload: readonly string[];
+  /** It takes a fork's place, so another host does not go on with it. Default: false. */
+  readonly isCopy?: boolean;
 }
 
 /** A block to run in an interpreter that lives on. */
@@ -93,7 +95,7 @@ export class Interpreters {
     this.#loaded = true;
     const variables = Object.entries(program.env).map(([name, value]) => `${name}=${value}`);
     const lists = [program.command, program.preload].flatMap((words) => [words.length, ...words]);
-    const order = [interpreterProgram, program.commands, ...lists, ...variables, programs.newMark()];
+    const order = [interpreterProgram, program.commands, program.isCopy === true ? "copy" : "", ...lists, ...variables, programs.newMark()];
     const number = programs.newNumber();
     return this.#ask(number, { words: ["open", ...order], signal }, (answer) => {
       const [said, displays] = answer.split(" ");

@@ -22,9 +22,9 @@ class Session:
         self.status = status
         self.mark = mark
         self.shepherd = self.pid = None
-        # `1` if it shows values the way IPython does; and whether it is a copy of another one.
+        # `1` if it shows values the way IPython does; and whether it is a copy of another one, or the next one in a copy's place.
         self.displays = "0"
-        self.is_fork = False
+        self.is_copy = False
         # The running block, and the processes that earlier blocks left running.
         self.block = None
         self.earlier = set()

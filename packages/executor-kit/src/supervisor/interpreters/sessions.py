@@ -62,7 +62,7 @@ def take_words(words):
 
 
 def start(number, words):
-    program, commands, *words = words
+    program, commands, kind, *words = words
     command, words = take_words(words)
     preload, given = take_words(words)
     environ = blocks.variables(dict(each.split("=", 1) for each in given))
@@ -74,6 +74,7 @@ def start(number, words):
         for each in (nothing, nothing, nothing, other.fileno(), said[1])
     ]
     session = Session(number, ours, None, b"FENCED_BLOCK=" + environ["FENCED_BLOCK"].encode())
+    session.is_copy = kind == "copy"
     try:
         # Keeps modules of the work directory from being imported before the first block.
         variables = dict({"GLIBC_TUNABLES": HUGE_PAGES}, **environ)
@@ -114,7 +115,7 @@ def keep_first():
     for source in sources.values():
         os.close(source)
     sources.clear()
-    kept = max((each.number for each in sessions.values() if each.pid is not None and not each.is_fork), default=None)
+    kept = max((each.number for each in sessions.values() if each.pid is not None and not each.is_copy), default=None)
     for each in sessions.values():
         if each.number != kept:
             each.ending, each.announced = True, False
@@ -124,9 +125,9 @@ def living():
     return [each for each in sessions.values() if not each.ended and not each.ending]
 
 
-def last():
-    """The highest number in use."""
-    return max(sessions, default=0)
+def numbers():
+    """Those in use."""
+    return [*sessions, *opening]
 
 
 def write(number, code):
@@ -223,7 +224,7 @@ def begin_fork(made, old, words):
         tell(made.number, "failed")
         return
     made.shepherd, made.pid = pids
-    made.displays, made.is_fork = "1", True
+    made.displays, made.is_copy = "1", True
     sessions[made.number] = made
     listen(made.status, lambda: ends.hear_shepherd(made))
     tell(made.number, "ready 1")

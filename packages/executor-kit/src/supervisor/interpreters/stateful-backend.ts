@@ -107,7 +107,7 @@ export class StatefulBackend implements Backend<InterpreterPlace> {
     const { supervisor, program } = below.interpreters();
     const left = isRestart ? undefined : supervisor.takeInterpreter();
     if (left) return { below, interpreter: left };
-    const interpreter = await supervisor.openInterpreter(program, signal);
+    const interpreter = await supervisor.openInterpreter({ ...program, isCopy: this.#settings.isFork }, signal);
     return { below, interpreter, ...(below.facts.isLeft === true && !isRestart && { lostState: hadEnded }) };
   }
 }

@@ -55,6 +55,8 @@ export interface Answer {
 export async function shakeHands(streams: SupervisorStreams, caller: Caller): Promise<Answer> {
   const { stdin, stdout, stderr } = streams;
   const greeting = encodeGreeting({ ...caller, nonce: randomBytes(nonceBytes) });
+  // They may fail while nobody listens, before and after this.
+  for (const stream of [stdin, stdout]) stream.on("error", () => {});
   const start = caller.keepAliveMs === undefined ? [] : [encodeStart(caller.key, caller.keepAliveMs)];
   stdin.write(Buffer.concat([...start, linkMagic, greeting]));
   let said = "";
@@ -82,12 +84,14 @@ export async function shakeHands(streams: SupervisorStreams, caller: Caller): Pr
         setTimeout(() => reject(notASession(said)), stderr ? 100 : 0);
       };
       stdout.on("data", take).on("end", end).on("close", end).on("error", end);
-      stdin.on("error", end);
+      stdin.on("error", end).on("close", end);
       // Something else may have read, and paused it.
       stdout.resume();
+      // It may have ended before this.
+      if (stdin.destroyed || stdout.destroyed || stdout.readableEnded) end();
       leave = () => {
         stdout.pause().off("data", take).off("end", end).off("close", end).off("error", end);
-        stdin.off("error", end);
+        stdin.off("error", end).off("close", end);
         stderr?.off("data", listen).resume();
       };
     });

@@ -9,6 +9,7 @@ import _fenced_block_output as output
 import _fenced_blocks as blocks
 import _fenced_feeds as feeds
 import _fenced_processes as processes
+import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
 from _fenced_channel import channel
 
@@ -25,8 +26,10 @@ def begin(descriptor):
     global began, interrupted
     channel.replace(descriptor)
     began, interrupted = time.monotonic(), False
-    for each in list(tunnels.tunnels.values()):
-        tunnels.close(each)
+    shortcut.close()
+    for number in list(tunnels.numbers):
+        # A program that lives on learns that it has not received everything.
+        tunnels.drop(number, b"")
     for number in list(feeds.feeds):
         feeds.end(number)
     for given in blocks.inputs.values():
@@ -65,8 +68,10 @@ def step(resetting):
 
 
 def lines():
-    """What the greeting says about interpreters that live on."""
+    """What the greeting says about what lives on: the highest number in use, and interpreters."""
+    # What an ended block has left running keeps its number.
+    found = ["last %d" % max([0, *blocks.blocks] + ([] if blocks.sessions is None else blocks.sessions.numbers()))]
     if blocks.sessions is None:
-        return []
-    found = ["interpreter %d %s" % (each.number, each.displays) for each in blocks.sessions.living()]
-    return ["interpreters %d" % blocks.sessions.last()] + found
+        return found
+    living = blocks.sessions.living()
+    return found + ["interpreters"] + ["interpreter %d %s" % (each.number, each.displays) for each in living]

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, ExecutorStoppedError, SessionInUseError } from "@fenced/core";
-import { untilAborted, within } from "@fenced/core/abort";
+import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { PlaceGone } from "../../place.ts";
 import { Heartbeat } from "../../processes/heartbeat.ts";
 import type { SupervisorStreams } from "../start/connect-supervisor.ts";
@@ -10,7 +10,7 @@ import { type Answer, shakeHands } from "./handshake.ts";
 import { type Packet, packetKind, type PacketReader, type PacketWriter, pieceBytes, verdict } from "./packets.ts";
 import { SentBytes } from "./sent-bytes.ts";
 
-/** Bytes that were sent and have not arrived, beyond which the writer waits. */
+/** Bytes that were sent and have not arrived, beyond which nothing more is sent. */
 const mostUnreceived = 1_048_576;
 /** How many bytes are received before the session is told, if there is nothing else to send. */
 const ackBytes = 262_144;
@@ -19,6 +19,8 @@ const tickMs = 2000;
 const patience = 4;
 /** Delays between attempts to connect again, in milliseconds; the last one is repeated. */
 const delays: readonly number[] = [0, 50, 100, 200, 500, 1000, 2000];
+/** Time limit for an attempt to connect again in milliseconds. */
+const attemptMs = 30_000;
 /** Time limit for the last packet of a connection in milliseconds. */
 const partingMs = 5000;
 
@@ -153,9 +155,10 @@ export class SessionLink {
     const connection = new Connection(streams, { reader, writer }, (packets) => this.#take(packets, connection));
     this.#connection = connection;
     this.#told = this.#received;
-    this.#arrived(received);
+    this.#sent.received(received);
+    this.#sent.rewind();
     void connection.closed.then(() => this.#cut(connection));
-    for (const piece of this.#sent.pieces(pieceBytes)) this.#sendPiece(connection, piece);
+    this.#arrived(received);
     this.#take(rest, connection);
     connection.begin();
   }
@@ -182,6 +185,7 @@ export class SessionLink {
 
   #arrived(received: number): void {
     this.#sent.received(received);
+    this.#sendOn();
     if (this.#sent.kept >= mostUnreceived) return;
     const onRoom = this.#onRoom;
     this.#onRoom = undefined;
@@ -191,16 +195,19 @@ export class SessionLink {
   /** @param bytes - in memory of their own: the caller may use its memory again once this is done. */
   #write(bytes: Buffer, done: () => void): void {
     this.#sent.add(bytes);
-    for (let at = 0; this.#connection && at < bytes.length; at += pieceBytes) {
-      this.#sendPiece(this.#connection, bytes.subarray(at, at + pieceBytes));
-    }
+    this.#sendOn();
     if (this.#sent.kept < mostUnreceived) done();
     else this.#onRoom = done;
   }
 
-  #sendPiece(connection: Connection, piece: Buffer): void {
-    this.#told = this.#received;
-    connection.send(packetKind.data, this.#received, piece);
+  /** Sends no more than the session has room for, so that signs of life do not wait behind it for long. */
+  #sendOn(): void {
+    while (this.#connection && this.#sent.underWay < mostUnreceived) {
+      const piece = this.#sent.next(pieceBytes);
+      if (!piece) return;
+      this.#told = this.#received;
+      this.#connection.send(packetKind.data, this.#received, piece);
+    }
   }
 
   #cut(connection: Connection): void {
@@ -212,30 +219,48 @@ export class SessionLink {
   /** Connects again, until the session cannot be there any longer. */
   async #again(): Promise<void> {
     const { signal } = this.#ending;
-    const end = performance.now() + this.#access.keepAliveMs;
+    const { keepAliveMs } = this.#access;
+    const end = performance.now() + keepAliveMs;
     let last: unknown;
     for (let attempt = 0; performance.now() < end || attempt === 0; attempt += 1) {
+      const limit = new AbortController();
+      const stop = afterMs(attemptMs, () => limit.abort(tooLate()));
       try {
         await sleep(delays[Math.min(attempt, delays.length - 1)], undefined, { signal });
-        const streams = await this.#access.connect(signal);
-        const answer = await this.#shake(streams).catch((error: unknown) => {
-          close(streams);
-          throw error;
-        });
-        if (answer.verdict === verdict.accepted && !signal.aborted) {
-          this.#use(streams, answer);
-          return;
-        }
-        close(streams);
-        if (answer.verdict === verdict.replaced) this.#replaced();
-        else this.#lose(new Error("the session has forgotten this program"));
+        if (await this.#tryAgain(joinSignals(signal, limit.signal))) return;
       } catch (error) {
         last = error;
         if (error instanceof PlaceGone) this.#lose(error);
+      } finally {
+        stop();
       }
       if (signal.aborted) return;
     }
-    this.#lose(notBack(last, this.#access.keepAliveMs));
+    this.#lose(notBack(last, keepAliveMs));
+  }
+
+  /** Returns whether the session has answered, whatever it said. */
+  async #tryAgain(signal: AbortSignal): Promise<boolean> {
+    const connecting = this.#access.connect(signal);
+    // It may come too late.
+    const streams = await untilAborted(connecting, signal).catch((error: unknown) => {
+      void connecting.then(close, () => {});
+      throw error;
+    });
+    try {
+      const answer = await untilAborted(this.#shake(streams), signal);
+      if (answer.verdict === verdict.accepted) {
+        this.#use(streams, answer);
+        return true;
+      }
+      if (answer.verdict === verdict.replaced) this.#replaced();
+      else this.#lose(new Error("the session has forgotten this program"));
+    } catch (error) {
+      close(streams);
+      throw error;
+    }
+    close(streams);
+    return true;
   }
 
   #replaced(): void {
@@ -262,6 +287,7 @@ class Connection {
   readonly #writer: PacketWriter;
   readonly #heartbeat: Heartbeat;
   readonly #pings: (() => void)[] = [];
+  #end: () => void = () => {};
   #received = 0;
 
   constructor(
@@ -273,9 +299,12 @@ class Connection {
     this.#writer = writer;
     const { stdin, stdout } = streams;
     this.closed = new Promise((resolve) => {
-      for (const end of ["end", "close", "error"]) stdout.on(end, () => resolve());
-      for (const end of ["close", "error"]) stdin.on(end, () => resolve());
+      this.#end = resolve;
     });
+    for (const end of ["end", "close", "error"]) stdout.on(end, () => this.#end());
+    for (const end of ["close", "error"]) stdin.on(end, () => this.#end());
+    // Streams that have ended before this say so no more.
+    if (stdin.destroyed || stdout.destroyed || stdout.readableEnded) this.#end();
     stdout.on("data", (bytes: Buffer) => {
       try {
         take(reader.push(bytes));
@@ -310,6 +339,7 @@ class Connection {
   close(): void {
     this.#heartbeat.stop();
     close(this.#streams);
+    this.#end();
   }
 
   #ping(): Promise<void> {
@@ -339,6 +369,12 @@ function inUse(): SessionInUseError {
 function takenOver(): ExecutorStoppedError {
   return new ExecutorStoppedError("Another program has taken this session over", {
     remedy: "Create another executor, or connect to the session again with `takeOver: true`.",
+  });
+}
+
+function tooLate(): BackendUnavailableError {
+  return new BackendUnavailableError(`The session did not answer within ${attemptMs / 1000} s`, {
+    remedy: "Check that the place of the session can be reached.",
   });
 }
 

@@ -9,10 +9,12 @@ Such a socket has no permissions, so nobody is accepted before the key is known,
 
 import os
 import select
+import stat
 import struct
 import time
 
 import _fenced_packets as wire
+import _signal as signal
 import _socket
 from _fenced_packets import ACCEPTED, IN_USE, REPLACED, UNKNOWN
 from _fenced_sent_bytes import SentBytes
@@ -25,6 +27,10 @@ SILENCE = 10
 # Seconds between signs of life to the supervisor.
 BEAT = 2
 MOST_STRANGERS = 16
+# While there are that many, so many seconds are all that one of them has before the next one takes its place.
+HASTE = 2
+# No read or write takes so many seconds, unless somebody else has made the descriptor wait.
+STUCK = 1
 LONGEST_GREETING = 65536
 
 
@@ -76,11 +82,12 @@ class Server:
         self.beaten = 0
 
     def serve(self, beat=None):
-        """Returns when the session is over."""
+        """Returns when the session is over. Only for the main thread."""
+        signal.signal(signal.SIGALRM, too_late)
         while not self.over:
             reading, writing = self.readers(), self.writers()
             now = time.monotonic()
-            limit = min(1.0 if self.holders or len(self.connections) > 1 else 2.0, max(0, self.left(now)))
+            limit = min(0.5 if self.is_full() else 2.0, max(0, self.left(now)))
             ready, free, _ = select.select(list(reading), list(writing), [], limit)
             if beat is not None:
                 beat()
@@ -100,7 +107,8 @@ class Server:
         found = {self.control.fileno(): self.hear_supervisor}
         if not self.sent.full:
             found[self.stream.fileno()] = self.read_stream
-        if self.key is not None and len(self.connections) + len(self.holders) < MOST_STRANGERS:
+        # Only the first program brings the key.
+        if self.key is not None and (not self.is_full() or self.late_stranger() is not None):
             found[self.listener.fileno()] = self.accept
         for old in self.old:
             found[old.fileno()] = lambda old=old: self.forget(old)
@@ -193,7 +201,26 @@ class Server:
 
     # Programs
 
+    def is_full(self):
+        return len(self.connections) + len(self.holders) >= MOST_STRANGERS
+
+    def late_stranger(self):
+        """The one that has had the most time to say who it is, if it has had enough."""
+        found = [(each.heard, each) for each in self.connections if each is not self.link]
+        found += [(since, holder) for holder, since in self.holders.items()]
+        since, oldest = min(found, key=lambda each: each[0])
+        return oldest if time.monotonic() - since > HASTE else None
+
     def accept(self):
+        if self.is_full():
+            late = self.late_stranger()
+            if late is None:
+                return
+            if late in self.holders:
+                del self.holders[late]
+                late.close()
+            else:
+                self.drop(late)
         try:
             descriptor = self.listener._accept()[0]
         except OSError:
@@ -216,12 +243,14 @@ class Server:
             word, rights = b"", []
         del self.holders[holder]
         found = [each for right in rights for each in struct.unpack("=%di" % (len(right[2]) // 4), right[2])]
-        if not word or len(found) != 2:
+        try:
+            if not word or len(found) != 2 or not all(is_stream(each) for each in found):
+                raise OSError("descriptors")
+            self.connections.append(Connection(found[0], found[1], holder))
+        except OSError:
             for each in found:
                 os.close(each)
             holder.close()
-            return
-        self.connections.append(Connection(found[0], found[1], holder))
 
     def drop(self, connection):
         if connection not in self.connections:
@@ -240,7 +269,7 @@ class Server:
             # Closed since it was ready; something else may have its descriptor now.
             return
         try:
-            piece = os.read(connection.source, READ)
+            piece = promptly(os.read, connection.source, READ)
         except BlockingIOError:
             return
         except OSError:
@@ -304,9 +333,11 @@ class Server:
             verdict = REPLACED
         elif self.link is not None and not flags & wire.TAKE_OVER:
             verdict = IN_USE
+        elif received != 0:
+            verdict = UNKNOWN
         else:
             self.change(program)
-            verdict = ACCEPTED if received == 0 else UNKNOWN
+            verdict = ACCEPTED
         if verdict == ACCEPTED:
             if self.link is not None:
                 self.drop(self.link)
@@ -352,7 +383,7 @@ class Server:
         """Handles the packets of the program that is connected."""
         for kind, received, payload in connection.reader.read():
             connection.heard = time.monotonic()
-            if not self.sent.received(received):
+            if received > connection.sent or not self.sent.received(received):
                 raise ValueError("acknowledgement")
             if kind == wire.DATA:
                 self.received += len(payload)
@@ -391,7 +422,7 @@ class Server:
                 packet = connection.writer.packet(wire.ACK, self.received)
             connection.outgoing += packet
         try:
-            count = os.write(connection.sink, connection.outgoing) if connection.outgoing else 0
+            count = promptly(os.write, connection.sink, connection.outgoing) if connection.outgoing else 0
         except BlockingIOError:
             return
         except OSError:
@@ -400,6 +431,31 @@ class Server:
         del connection.outgoing[:count]
         if connection.closing and not connection.outgoing:
             self.drop(connection)
+
+
+def promptly(call, *words):
+    """Reads or writes. Whoever has sent a descriptor can still make it wait, which must not stop this program."""
+    signal.setitimer(signal.ITIMER_REAL, STUCK)
+    try:
+        return call(*words)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def too_late(*_):
+    raise TimeoutError
+
+
+def is_stream(descriptor):
+    """Pipes and local sockets. Reading a file or closing a network's socket can take any time."""
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISSOCK(mode):
+        return stat.S_ISFIFO(mode)
+    there = _socket.socket(fileno=descriptor)
+    try:
+        return there.family == _socket.AF_UNIX
+    finally:
+        there.detach()
 
 
 def listen(name):

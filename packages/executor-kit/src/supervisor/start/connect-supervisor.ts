@@ -52,6 +52,8 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly kernel?: string;
   /** The `mounts` that exist there: `device:inode` by path, or `?` if the user may not look at it. */
   readonly mounts: ReadonlyMap<string, string>;
+  /** The highest number that something of an earlier host has. */
+  readonly last: number;
   /** Interpreters that an earlier host has left, if it has used any. */
   readonly interpreters?: LeftInterpreters;
   /** The probe file's content as seen there, or why it cannot be read or written. */
@@ -60,8 +62,6 @@ export interface SupervisorInventory extends PlaceInventory {
 
 /** Interpreters that live from block to block, and that an earlier host has left to this one. */
 export interface LeftInterpreters {
-  /** The highest number that is in use. */
-  readonly last: number;
   /** At most one; it has a number, and may show values the way IPython does. */
   readonly living: readonly { readonly number: number; readonly displays: boolean }[];
 }
@@ -211,8 +211,8 @@ class Greeting {
     const { stdin, stdout } = this.#streams;
     const lose = (error: Error): void => this.fail(error);
     const { isCut } = this.#options;
-    const { interpreters } = inventory;
-    const settings = { direct: direct !== undefined, lose, isCut, interpreters };
+    const { last, interpreters } = inventory;
+    const settings = { direct: direct !== undefined, lose, isCut, last, interpreters };
     const supervisor = new Supervisor(direct?.socket ?? stdin, settings);
     direct?.receive(supervisor.receiver());
     stdout.off("data", this.#take).on("data", supervisor.receiver());
@@ -261,7 +261,6 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     first === "mount" ? [[place.join(" "), identity]] : [],
   );
   const [nodeVersion, probe, packages, kernel] = [value("node"), value("probe"), value("packages"), value("kernel")];
-  const last = value("interpreters");
   const living = lines.flatMap(([first, number, displays]) =>
     first === "interpreter" ? [{ number: Number(number), displays: displays === "1" }] : [],
   );
@@ -269,9 +268,10 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     programs: new Map(programs),
     owner: { uid: Number(value("uid")), gid: Number(value("gid")) },
     process: Number(value("self")),
+    last: Number(value("last") ?? 0),
     mounts: new Map(mounts),
     ...(kernel === undefined ? {} : { kernel }),
-    ...(last === undefined ? {} : { interpreters: { last: Number(last), living } }),
+    ...(value("interpreters") === undefined ? {} : { interpreters: { living } }),
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
     ...(packages === undefined ? {} : { packages: packages.split(" ").filter((name) => /^[\w.-]{1,64}$/.test(name)) }),

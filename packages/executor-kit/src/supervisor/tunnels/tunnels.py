@@ -84,7 +84,8 @@ def accept(door):
         descriptor = made._accept()[0]
     except OSError:
         return
-    if is_full(kind):
+    if channel.muted or is_full(kind):
+        # Without a host, nobody would ever answer.
         os.close(descriptor)
         return
     os.set_blocking(descriptor, False)
