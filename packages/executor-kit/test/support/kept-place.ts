@@ -100,7 +100,10 @@ export class KeptPlace {
 }
 
 /** Passes a connection on through two functions. */
-export function relayed({ stdin, stdout }: Streams, { up = same, down = same }: { up?: Change; down?: Change }): Streams {
+export function relayed(
+  { stdin, stdout }: Streams,
+  { up = same, down = same }: { up?: Change; down?: Change },
+): Streams {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const all = [stdin, stdout, input, output];
   /** What was sent before the cut arrives. */

@@ -95,7 +95,14 @@ export class Interpreters {
     this.#loaded = true;
     const variables = Object.entries(program.env).map(([name, value]) => `${name}=${value}`);
     const lists = [program.command, program.preload].flatMap((words) => [words.length, ...words]);
-    const order = [interpreterProgram, program.commands, program.isCopy === true ? "copy" : "", ...lists, ...variables, programs.newMark()];
+    const order = [
+      interpreterProgram,
+      program.commands,
+      program.isCopy === true ? "copy" : "",
+      ...lists,
+      ...variables,
+      programs.newMark(),
+    ];
     const number = programs.newNumber();
     return this.#ask(number, { words: ["open", ...order], signal }, (answer) => {
       const [said, displays] = answer.split(" ");

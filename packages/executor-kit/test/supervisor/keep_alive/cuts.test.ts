@@ -1,11 +1,9 @@
 import { createHash, randomInt } from "node:crypto";
 import { blockEnvironment } from "@fenced/executor-kit";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { type Change, KeptPlace, relayed, type Streams } from "../../support/kept-place.ts";
 import { TextSink } from "../../support/text-sink.ts";
-
-const cuts = 200;
 
 /** Numbers that a seed repeats. */
 function numbersOf(seed: number): (most: number) => number {
@@ -36,46 +34,51 @@ print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())
 `;
 
 describe.skipIf(process.platform !== "linux")("a connection that breaks", needs("python3"), () => {
-  it(`carries each byte exactly once and in order over ${cuts} cuts`, async () => {
-    const seed = randomInt(2 ** 31);
-    const number = numbersOf(seed);
-    const place = await KeptPlace.open(30_000);
-    let cut = 0;
-    /** Breaks connections after a random number of bytes, most of them in the middle of a packet. */
-    const breaking = (): Change => {
-      let left = number(3) === 0 ? number(400) : number(60_000);
-      return (chunk, end) => {
-        const whole = left >= chunk.length || cut >= cuts;
-        const passed = whole ? chunk : chunk.subarray(0, left);
-        left -= passed.length;
-        if (!whole) {
-          cut += 1;
-          end();
-        }
-        return passed;
-      };
-    };
-    const connect = (): Promise<Streams> => {
-      const streams = place.attach();
-      return Promise.resolve(relayed(streams, { up: breaking(), down: breaking() }));
-    };
-    const { supervisor, link } = await place.connect({
-      // The end of this one is the end of the session, until it has brought the key.
-      first: relayed(place.first, { down: later(2000, breaking()) }),
-      connect,
-    });
-    const input = Buffer.alloc(1_048_576, "0123456789abcdef\n");
-    const expected = Array.from({ length: 65_536 }, (_, line) => `${String(line).padStart(15, "0")}\n`).join("");
-    const digest = createHash("sha256").update(input).digest("hex");
-    for (let block = 0; cut < cuts; block += 1) {
-      const output = new TextSink();
-      // oxlint-disable-next-line no-await-in-loop -- one after another
-      await supervisor.run({ argv: ["python3", "-c", printing], env: blockEnvironment, stdin: input.toString() }, output);
-      const found = output.stdout === `${expected}${digest}\n`;
-      expect(found, `seed ${seed}, block ${block}, ${cut} cuts`).toBe(true);
-    }
-    expect(link.isReplaced).toBe(false);
-    await link.end();
-    await place.over();
-  });
+  it("carries each byte exactly once and in order over 30 cuts", () => survive(30));
+
+  it("carries each byte exactly once and in order over 200 cuts", { timeout: 300_000, ...nightly }, () => survive(200));
 });
+
+/** Prints and reads while connections break. */
+async function survive(cuts: number): Promise<void> {
+  const seed = randomInt(2 ** 31);
+  const number = numbersOf(seed);
+  const place = await KeptPlace.open(30_000);
+  let cut = 0;
+  /** Breaks connections after a random number of bytes, most of them in the middle of a packet. */
+  const breaking = (): Change => {
+    let left = number(3) === 0 ? number(400) : number(60_000);
+    return (chunk, end) => {
+      const whole = left >= chunk.length || cut >= cuts;
+      const passed = whole ? chunk : chunk.subarray(0, left);
+      left -= passed.length;
+      if (!whole) {
+        cut += 1;
+        end();
+      }
+      return passed;
+    };
+  };
+  const connect = (): Promise<Streams> => {
+    const streams = place.attach();
+    return Promise.resolve(relayed(streams, { up: breaking(), down: breaking() }));
+  };
+  const { supervisor, link } = await place.connect({
+    // The end of this one is the end of the session, until it has brought the key.
+    first: relayed(place.first, { down: later(2000, breaking()) }),
+    connect,
+  });
+  const input = Buffer.alloc(1_048_576, "0123456789abcdef\n");
+  const expected = Array.from({ length: 65_536 }, (_, line) => `${String(line).padStart(15, "0")}\n`).join("");
+  const digest = createHash("sha256").update(input).digest("hex");
+  for (let block = 0; cut < cuts; block += 1) {
+    const output = new TextSink();
+    // oxlint-disable-next-line no-await-in-loop -- one after another
+    await supervisor.run({ argv: ["python3", "-c", printing], env: blockEnvironment, stdin: input.toString() }, output);
+    const found = output.stdout === `${expected}${digest}\n`;
+    expect(found, `seed ${seed}, block ${block}, ${cut} cuts`).toBe(true);
+  }
+  expect(link.isReplaced).toBe(false);
+  await link.end();
+  await place.over();
+}
