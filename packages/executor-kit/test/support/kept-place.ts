@@ -113,11 +113,11 @@ export function relayed(
   };
   const pass = (from: Readable, to: Writable, change: Change): void => {
     from.on("data", (chunk: Buffer) => {
-      let isCut = false;
-      const changed = change(chunk, () => (isCut = true));
+      const cutting: Writable[] = [];
+      const changed = change(chunk, () => cutting.push(to));
       const room = to.destroyed || to.write(changed);
-      if (isCut) cut(to);
-      else if (!room) {
+      for (const last of cutting) cut(last);
+      if (cutting.length === 0 && !room) {
         from.pause();
         to.once("drain", () => from.resume());
       }

@@ -83,6 +83,8 @@ export class SessionLink {
     });
     this.#stdout = new Readable({ read: () => {} });
     this.streams = { stdin: this.#stdin, stdout: this.#stdout };
+    // It may be lost before or after somebody listens.
+    for (const stream of [this.#stdin, this.#stdout]) stream.on("error", () => {});
   }
 
   /**

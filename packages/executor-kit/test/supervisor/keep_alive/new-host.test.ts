@@ -74,7 +74,10 @@ for _ in range(2):
       begin = resolve;
     });
     const busy = { code: "print(1, flush=True)\nimport time; time.sleep(1)", name: "busy", env: {}, modules: null };
-    const running = interpreter.run(busy, { signal, write: () => void begin() }).catch(() => {});
+    const write = (): undefined => {
+      begin();
+    };
+    const running = interpreter.run(busy, { signal, write }).catch(() => {});
     await begun;
     const { supervisor, link } = await place.connect({ takeOver: true });
     await running;
