@@ -277,6 +277,8 @@ def main():
         for descriptor, mask in events.poll(0 if measuring else 0.005 if killing else 5):
             serve(descriptor, mask)
         if keeper.is_stopped():
+            # Its end is what cleans up after the session. The first process of a container cannot be killed from inside.
+            processes.kill([os.getppid()])
             leave()
         blocks.kill_on()
         ending = blocks.sessions is not None and blocks.sessions.ends.keep_ending()

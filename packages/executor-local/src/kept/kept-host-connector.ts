@@ -55,6 +55,8 @@ export class KeptHostConnector implements Connector {
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
     const { id, table, givenLanguages: given, env, cleanupTempFiles, functionsModule, keepAliveMs } = this.#settings;
+    // Before there is anything to undo.
+    const languages = await findLanguages(table, { env: this.#variables(env), cwd: "/", given });
     const left = this.#isFirst ? this.#settings.left : undefined;
     const session: KeptSession = left ? { ...left, keepAliveMs } : await this.#create();
     const { directory, workspace, filePrefix, groups } = session;
@@ -64,7 +66,7 @@ export class KeptHostConnector implements Connector {
     const { programs } = running.inventory;
     return {
       runner: running.supervisor,
-      languages: await findLanguages(table, { env: this.#variables(env), cwd: "/", given }),
+      languages,
       workspace: new SentWorkspace({
         supervisor: running.supervisor,
         python: programs.get("python3") ?? programs.get("python") ?? "python3",

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { access } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
-import { hostEnvironment, PlaceGone } from "@fenced/executor-kit";
+import { ControlGroup, hostEnvironment, PlaceGone } from "@fenced/executor-kit";
 import {
   attachCommand,
   type LeftSession,
@@ -79,7 +79,7 @@ export class KeptProcess implements SupervisorProcess {
   }
 
   kill(): void {
-    void this.end();
+    void this.end().catch(() => {});
   }
 
   /** Ends everything of the session, unless another program uses it now, or it is left for one. */
@@ -89,7 +89,10 @@ export class KeptProcess implements SupervisorProcess {
       return;
     }
     await this.#link.end();
-    await gone(this.#session);
+    if (await gone(this.#session)) return;
+    // Code has stopped the server, whose end is what cleans up after the session.
+    await Promise.all(this.#session.groups.map((each) => ControlGroup.at(each).kill()));
+    if (!(await gone(this.#session))) throw notEnded(this.#session);
   }
 }
 
@@ -119,8 +122,8 @@ export function streamsOf(child: ChildProcess): SupervisorStreams {
   return { stdin, stdout, stderr };
 }
 
-/** Waits until what cleans up after the session has done so. */
-async function gone({ directory, groups }: LeftPlace): Promise<void> {
+/** Waits until what cleans up after the session has done so. Returns whether it has. */
+async function gone({ directory, groups }: LeftPlace): Promise<boolean> {
   const end = performance.now() + goneMs;
   const exists = (place: string): Promise<boolean> =>
     access(place).then(
@@ -128,7 +131,15 @@ async function gone({ directory, groups }: LeftPlace): Promise<void> {
       () => false,
     );
   while (performance.now() < end) {
-    if ((await Promise.all([directory, ...groups].map(exists))).every((each) => !each)) return;
+    if ((await Promise.all([directory, ...groups].map(exists))).every((each) => !each)) return true;
     await sleep(20);
   }
+  return false;
+}
+
+function notEnded({ directory }: LeftPlace): BackendUnavailableError {
+  return new BackendUnavailableError(`The session could not be ended; ${directory} is still there`, {
+    remedy:
+      "Its code has stopped the session's own programs, which are killed within two minutes; then check for processes that it has left.",
+  });
 }

@@ -1,12 +1,24 @@
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectKept, createKept, remains } from "../support/kept-subject.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
 const keepAliveMs = 120_000;
+
+/** Finds the session's server above a block. */
+const server = [
+  "import os",
+  "def parent(pid):",
+  "    return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])",
+  "def is_ours(pid):",
+  "    return b'_fenced_session_server' in open(f'/proc/{pid}/cmdline', 'rb').read()",
+  "pid = os.getpid()",
+  "while not is_ours(pid) or parent(pid) > 1 and is_ours(parent(pid)):",
+  "    pid = parent(pid)",
+].join("\n");
 
 describe("a session of this host with keepAliveMs", needs("python3", "bash"), () => {
   it("stays in its control group, and ends by itself with what has left its process tree", async () => {
@@ -32,23 +44,22 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash"), ()
     expect(await readdir(workDir)).toEqual(["kept.txt"]);
   });
 
+  it("leaves nothing after stop() although code has stopped its server", nightly, async () => {
+    const executor = createKept({ warm: {}, keepAliveMs });
+    await executor.start();
+    expect(executor.handle).toBeDefined();
+    const code = `${server}\nos.kill(pid, 19)`;
+    await executor.executeCodeBlocks([{ language: "python", code }], { timeoutMs: 2000 }).catch(() => {});
+    await executor.stop();
+    expect(await remains()).toEqual([]);
+  });
+
   it("is lost when code ends its server, and leaves nothing", async () => {
     const executor = createKept({ warm: {}, keepAliveMs });
     onTestFinished(() => executor.stop());
     await executor.start();
     const { handle } = executor;
-    const code = [
-      "import os",
-      "def parent(pid):",
-      "    return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])",
-      "def line(pid):",
-      "    return open(f'/proc/{pid}/cmdline', 'rb').read()",
-      "pid = os.getpid()",
-      "while not line(pid).count(b'_fenced_session_server') or parent(pid) > 1 and line(parent(pid)).count(b'_fenced_session_server'):",
-      "    pid = parent(pid)",
-      "os.kill(pid, 9)",
-    ].join("\n");
-    await executor.executeCodeBlocks([{ language: "python", code }]).catch(() => {});
+    await executor.executeCodeBlocks([{ language: "python", code: `${server}\nos.kill(pid, 9)` }]).catch(() => {});
     const next = await executor.executeCodeBlocks([{ language: "bash", code: "echo again" }]);
     expect(next.output).toBe("again\n");
     expect(executor.handle).not.toEqual(handle);
