@@ -8,6 +8,7 @@ import { z } from "zod";
 import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "../src/index.ts";
 import { docker } from "./support/docker-cli.ts";
 import { nodeImage, pythonImage } from "./support/images.ts";
+import { startPrivateDaemon } from "./support/private-daemon.ts";
 
 const keepAliveMs = 120_000;
 const python = (code: string) => [{ language: "python", code }];
@@ -148,5 +149,30 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     await expect(executor.start()).rejects.toThrow(/Python/);
     expect(() => create({ stopContainer: false })).toThrow(/keepAliveMs.*stopContainer/s);
     expect(() => create({ reuse: true, containerName: "x" })).toThrow(/keepAliveMs.*reuse/s);
+  });
+});
+
+describe("a session whose daemon restarts", { ...needs("docker", "root"), ...nightly, timeout: 240_000 }, () => {
+  it("is lost with its container, and the next call has another one", async () => {
+    await using daemon = await startPrivateDaemon();
+    const reasons: string[] = [];
+    await using executor = new DockerCommandLineCodeExecutor({
+      image: pythonImage,
+      docker: daemon.address,
+      network: "none",
+      stateful: true,
+      keepAliveMs,
+      onSessionLost: (reason) => reasons.push(reason),
+    });
+    await executor.executeCodeBlocks(python("kept = 41"));
+    const running = executor.executeCodeBlocks(python(numbers(20_000)));
+    running.catch(() => {});
+    daemon.signal("SIGTERM");
+    await daemon.ended();
+    await daemon.start();
+    await running.catch(() => {});
+    while (reasons.length === 0) await sleep(50);
+    const after = await executor.executeCodeBlocks(python("print('kept' in globals())"));
+    expect(after.output).toBe("False\n");
   });
 });
