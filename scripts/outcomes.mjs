@@ -96,6 +96,8 @@ function described(title, message) {
 /** @param {import("./tasks.mjs").Task} task */
 function endOfLog({ execution, logFile }) {
   if (execution === undefined) return "    It did not run, because something that it needs has failed.";
+  // A task of the root has no log of its own when nothing keeps its outcome.
+  if (logFile === undefined) return "    What it printed is above.";
   const log = join(root, logFile);
   const text = existsSync(log) ? stripVTControlCharacters(readFileSync(log, "utf8")).trimEnd() : "There is no log.";
   return text

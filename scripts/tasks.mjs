@@ -23,7 +23,7 @@ const onTheMachine = /^(?:test|examples|installs)/;
  * @property {string} package
  * @property {string} directory - Relative to the repository's root.
  * @property {string} command
- * @property {string} logFile
+ * @property {string} [logFile]
  * @property {{ status: string, timeSaved: number }} cache - `status` is "HIT" or "MISS".
  * @property {{ startTime: number, endTime: number, exitCode: number }} [execution] - Missing if something that it needs has failed.
  */
