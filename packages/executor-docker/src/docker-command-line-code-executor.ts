@@ -87,7 +87,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected override dumpForHandle(): ComponentModel {
-    return DockerCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#given }));
+    return DockerCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#options }));
   }
 
   protected async openBackend(): Promise<Backend> {

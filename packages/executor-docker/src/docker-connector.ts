@@ -54,6 +54,7 @@ export class DockerConnector implements Connector {
   readonly #leash: Leash;
   #containerLeash: ContainerLeash;
   #published: PublishedPorts | undefined;
+  #made: Promise<void> | undefined;
   #daemon: Daemon;
   /** The last container that was connected, which published ports lead to. */
   #current: RunningContainer | undefined;
@@ -78,7 +79,8 @@ export class DockerConnector implements Connector {
     const leash = new Leash(leashed(request, directories));
     const connector = new DockerConnector(request, daemon, directories, leash);
     try {
-      await directories.make();
+      // Those of a session that is elsewhere are not needed here.
+      if (!request.left) await connector.#makeDirectories();
       connector.#published = await connector.#publish();
       return connector;
     } catch (error) {
@@ -107,6 +109,7 @@ export class DockerConnector implements Connector {
     const isFirst = this.#current === undefined;
     if (!isFirst) await this.#findDaemonAgain();
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
+    if (!isFirst || !left) await this.#makeDirectories();
     const { keepAliveMs = 0 } = options;
     const address = keepAliveMs > 0 ? ((isFirst ? left : undefined) ?? newAddress()) : undefined;
     const opened = await openContainer(
@@ -138,7 +141,9 @@ export class DockerConnector implements Connector {
 
   /** Deletes everything that the options do not keep. */
   async close({ isDetached = false }: Pick<PlaceEnd, "isDetached"> = {}): Promise<void> {
-    const goesOn = isDetached || this.#current?.isTakenOver === true;
+    const { left } = this.#request;
+    // A session that could not be connected to is as it was.
+    const goesOn = isDetached || (this.#current ? this.#current.goesOn : left !== undefined);
     this.#published?.close();
     try {
       await this.#discardReplaced();
@@ -238,6 +243,11 @@ export class DockerConnector implements Connector {
       this.#isLeftBehind = true;
       throw error;
     }
+  }
+
+  #makeDirectories(): Promise<void> {
+    this.#made ??= this.#directories.make();
+    return this.#made;
   }
 
   async #publish(): Promise<PublishedPorts | undefined> {

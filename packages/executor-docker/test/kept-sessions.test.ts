@@ -117,6 +117,20 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     expect([after.output, after.stateLost]).toEqual(["kept\n", false]);
   });
 
+  it("is not ended by a program that was cut off, and stops before it has heard of another one", async () => {
+    const first = create();
+    await first.executeCodeBlocks(bash("echo kept > kept.txt"));
+    const { handle } = first;
+    if (!handle) throw new Error("no handle");
+    relay.refuse(true);
+    const direct = { ...handle, component: { ...handle.component, config: { ...handle.component.config } } };
+    direct.component.config["docker"] = "unix:///var/run/docker.sock";
+    await using second = await connectExecutor(direct, { takeOver: true });
+    await first.stop();
+    relay.refuse(false);
+    expect((await second.executeCodeBlocks(bash("cat kept.txt"))).output).toBe("kept\n");
+  });
+
   it("is told from one whose container is gone", async () => {
     const reasons: string[] = [];
     await using executor = create({ onSessionLost: (reason) => reasons.push(reason) });

@@ -61,8 +61,8 @@ export interface SharedParts {
 export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeExecutor {
   /** What the executor is designed to do; an open session may report otherwise. */
   protected abstract readonly offered: ExecutorCapabilities;
-  /** Identifies the sessions of this executor object; globally unique. */
-  protected readonly id: string;
+  #id: string;
+  #wasOpened = false;
   protected readonly timeoutMs: number;
   protected readonly totalTimeoutMs: number;
   protected readonly maxOutputBytes: number;
@@ -82,7 +82,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   #known: { readonly facts: PlaceFacts; readonly capabilities: ExecutorCapabilities } | undefined;
   readonly #checkpoints: SessionCheckpoints;
   readonly #functions: ExecutorFunctions;
-  readonly #owner: string;
+  readonly #sharedOwner: string | undefined;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #losses = new LossReports();
   readonly #submitted = new SubmittedRuns({
@@ -97,7 +97,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
    * @param id - that of the executor whose session this one connects to. Default: a new one.
    */
   constructor(options: BaseExecutorOptions, shared?: SharedParts, id: string = randomUUID()) {
-    this.id = id;
+    this.#id = id;
     this.#telemetry = new ExecutorTelemetry(this, id);
     const checked = checkOptions(baseOptions, options, new.target.name);
     this.timeoutMs = checked.timeoutMs ?? 60_000;
@@ -105,7 +105,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     this.maxOutputBytes = checked.maxOutputBytes ?? 1_048_576;
     this.env = checked.env ?? {};
     this.functionsModule = checked.functionsModule ?? "functions";
-    this.#owner = shared?.owner ?? this.id;
+    this.#sharedOwner = shared?.owner;
     this.#functions =
       shared?.functions ??
       new ExecutorFunctions({
@@ -176,6 +176,19 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   /** The place that was opened last, even if it is lost; `undefined` while the executor is not started. */
   protected get place(): P | undefined {
     return this.#life.place;
+  }
+
+  /**
+   * Identifies the sessions of this executor object; globally unique. A session that outlives its program keeps its own
+   * when this executor opens another one.
+   */
+  protected get id(): string {
+    return this.#id;
+  }
+
+  /** The name under which functions are set up. */
+  get #owner(): string {
+    return this.#sharedOwner ?? this.#id;
   }
 
   /** What a fork of this executor shares with it. */
@@ -356,6 +369,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   }
 
   async #open(signal: AbortSignal): Promise<CurrentPlace<P>> {
+    if (this.#wasOpened && this.offered.keepAlive === true) this.#id = randomUUID();
+    this.#wasOpened = true;
     const backend = await this.openBackend(signal);
     const current = new CurrentPlace(backend, (reason) => this.#losses.tell(reason));
     try {

@@ -144,7 +144,8 @@ export class CurrentPlace<P extends Place = Place> {
     this.#last = place;
     this.#isUsable = true;
     void place.lost?.then((reason) => {
-      if (ExecutorStoppedError.isInstance(reason) && !this.#isStopping) this.#takenOver = reason;
+      const isTaken = ExecutorStoppedError.isInstance(reason) && place.facts.capabilities?.keepAlive === true;
+      if (isTaken && !this.#isStopping) this.#takenOver = reason;
       this.giveUp(place, reason.message);
     });
     return place;

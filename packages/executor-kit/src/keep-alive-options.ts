@@ -23,11 +23,15 @@ export const keepAliveOptions: OptionSchemas<KeepAliveOptions> = {
  */
 export function withoutCallbacks(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { functions: _, restore: __, ...rest } = settings;
+  return withoutFunctions(rest);
+}
+
+function withoutFunctions(settings: object): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(rest).flatMap(([name, value]): [string, unknown][] => {
+    Object.entries(settings).flatMap(([name, value]: [string, unknown]): [string, unknown][] => {
       if (typeof value === "function") return [];
       const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-      return [[name, isPlain ? withoutCallbacks(Object.fromEntries(Object.entries(value))) : value]];
+      return [[name, isPlain ? withoutFunctions(value) : value]];
     }),
   );
 }

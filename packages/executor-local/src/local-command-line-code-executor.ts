@@ -93,7 +93,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected override dumpForHandle(): ComponentModel {
-    return LocalCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#given }));
+    return LocalCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#options }));
   }
 
   protected openBackend(): Backend | Promise<Backend> {
@@ -116,7 +116,9 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     if (keepAliveMs > 0) {
       const left = this.#left;
       this.#left = undefined;
-      return this.#supervised(new KeptHostConnector({ ...settings, warm, stateful, keepAliveMs, left }));
+      const connector = new KeptHostConnector({ ...settings, warm, stateful, keepAliveMs, left });
+      await connector.prepare();
+      return this.#supervised(connector);
     }
     // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
     if (!stateful && !hasPython()) return processes(settings);

@@ -74,7 +74,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
   }
 
   protected override dumpForHandle(): ComponentModel {
-    return SshCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#given }));
+    return SshCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#options }));
   }
 
   protected async openBackend(): Promise<Backend> {

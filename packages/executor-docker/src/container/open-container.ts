@@ -120,6 +120,7 @@ async function openLeft(
     if (isNotFound(error)) throw new PlaceGone("its container was removed");
     throw error;
   });
+  if (info.State.Paused) throw isPaused(info.Name.replace("/", ""));
   if (!info.State.Running || info.Config.Labels[ownerLabel] !== left.id) throw new PlaceGone("its container has ended");
   const entry = {
     name: info.Name.replace("/", ""),
@@ -136,6 +137,12 @@ async function openLeft(
   };
   const container = await RunningContainer.open(daemon, found, entry, signal);
   return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), isLeft: true };
+}
+
+function isPaused(name: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The container ${name} is paused`, {
+    remedy: `Let it go on, and connect again: docker unpause ${name}`,
+  });
 }
 
 async function openExisting(

@@ -74,6 +74,9 @@ export class RunningContainer {
   readonly #container: Container;
   #ended: Promise<number | undefined> = Promise.resolve(undefined);
   #isWatching = false;
+  /** Whether the session was told to end, once that is known. */
+  #told: Promise<boolean> | undefined;
+  #goesOn = false;
   #link: SessionLink | undefined;
   #ready: ContainerAnswer | undefined;
   #stream: Duplex | undefined;
@@ -91,6 +94,8 @@ export class RunningContainer {
       (hint) => this.#explain(hint),
       (error) => {
         this.#ready?.runner.fail(error);
+        // Nobody else can use it, if it is still this program's.
+        void this.#tellEnd();
         this.#letGo();
       },
     );
@@ -155,6 +160,11 @@ export class RunningContainer {
     return this.#link?.isReplaced === true;
   }
 
+  /** Its session may go on: it is another program's, or could not be told to end, and ends by itself. */
+  get goesOn(): boolean {
+    return this.#goesOn || this.isTakenOver;
+  }
+
   /** Lets go of a session that outlives this program. */
   async leave(): Promise<void> {
     this.#loss.cancel();
@@ -171,7 +181,7 @@ export class RunningContainer {
   #letGo(): void {
     this.#watch.abort();
     this.#heartbeat?.stop();
-    this.#link?.streams.stdin.destroy();
+    if (this.#told === undefined) this.#link?.streams.stdin.destroy();
     this.#stream?.destroy();
     this.#leash?.destroy();
   }
@@ -196,6 +206,11 @@ export class RunningContainer {
   /** Ends the container, and removes it if `remove` is set. Does nothing if it is already gone. */
   async end(remove: boolean): Promise<void> {
     this.#loss.cancel();
+    if (!(await this.#tellEnd())) {
+      this.#goesOn = true;
+      this.detach();
+      return;
+    }
     try {
       if (remove) await removeContainer(this.#container);
       else await answered(this.#container.kill().catch(ignoreStopped), "container kill", removeMs);
@@ -208,6 +223,12 @@ export class RunningContainer {
     } finally {
       this.detach();
     }
+  }
+
+  /** Returns whether the container is this program's to end. Another program may have its session by now. */
+  #tellEnd(): Promise<boolean> {
+    this.#told ??= this.#link?.end().then((outcome) => outcome === "told") ?? Promise.resolve(true);
+    return this.#told;
   }
 
   async #connect(
@@ -265,8 +286,9 @@ export class RunningContainer {
         this.#watchEnd("not-running");
         return splitOutputs(stream);
       } catch (error) {
-        // Not running; or not there.
-        if (statusCode(error) === 409 || isNotFound(error)) throw new PlaceGone(dockerReason(error), { cause: error });
+        // One that is paused, or restarts, comes back.
+        const hasEnded = statusCode(error) === 409 && /is not running/i.test(dockerReason(error));
+        if (hasEnded || isNotFound(error)) throw new PlaceGone(dockerReason(error), { cause: error });
         throw error;
       }
     };

@@ -44,7 +44,10 @@ mark() { printf x; }
 make_private() { case $2 in *" shared:"*) mount --make-rprivate -- "$1" 2>/dev/null ;; esac }
 inside() { for field in $2; do case $field in shared:*) printf '%s ' "$field" ;; esac; done; }
 outside() { for field in $2; do printf 'outside:%s ' "${field#*:}"; done; }
-detach() { umount -l -- "$1" 2>/dev/null; }
+# Code may have put a link in place of what the table names.
+detach() {
+  [ ! -L "$1" ] && [ "$(cd -P -- "${1%/*}" 2>/dev/null && pwd -P)" = "${1%/*}" ] && umount -l -- "$1" 2>/dev/null
+}
 
 # Removes files and directories, also those that code has made unwritable. Leaves those below which something stays mounted.
 remove_trees() {

@@ -32,6 +32,9 @@ DIRECTORY, WORKSPACE, PROBE, PATH, KIND, KEEPER, NODE, COUNT = sys.argv[1:9]
 ALONE = KIND == "alone"
 MOUNTS, PROGRAMS = sys.argv[9 : 9 + int(COUNT)], sys.argv[9 + int(COUNT) :]
 
+# As in `function-modules.ts`.
+MARKER = ".fenced-functions"
+
 resetting = False
 tunnel_orders = {
     wire.TUNNEL_CONNECT: tunnels.connect,
@@ -148,6 +151,28 @@ def clear_workspace():
                 os.unlink(os.path.join(WORKSPACE, name))
             except OSError:
                 pass
+    if PROBE and keeper.is_server:
+        clear_functions(own[-1])
+
+
+def clear_functions(session):
+    """Removes the functions that a session has put into the work directory, when no host is left that would."""
+    import shutil
+
+    modules = os.path.join(WORKSPACE, "node_modules")
+    try:
+        for name in os.listdir(modules):
+            place = os.path.join(modules, name)
+            try:
+                marker = os.open(os.path.join(place, MARKER), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            except OSError:
+                continue
+            if os.read(marker, 8) == os.fsencode(session):
+                shutil.rmtree(place, ignore_errors=True)
+            os.close(marker)
+        os.rmdir(modules)
+    except OSError:
+        pass
 
 
 def leave():

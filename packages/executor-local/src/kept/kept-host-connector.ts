@@ -1,7 +1,17 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { blockEnvironment, ControlGroup, hostEnvironment, Leash, SessionDirectories } from "@fenced/executor-kit";
+import { BackendUnavailableError } from "@fenced/core";
+import {
+  blockEnvironment,
+  ControlGroup,
+  errorCode,
+  hostEnvironment,
+  Leash,
+  refusalRemedy,
+  SessionDirectories,
+} from "@fenced/executor-kit";
 import {
   type Connection,
   type Connector,
@@ -43,9 +53,23 @@ export class KeptHostConnector implements Connector {
     this.#hostVariables = hostEnvironment(settings.inheritEnv);
   }
 
-  /** The work directory, if it is given. */
+  /** The work directory, if it is given or known. */
   get workDirectory(): string | undefined {
-    return this.#settings.workDirectory;
+    return this.#settings.left?.workspace ?? this.#settings.workDirectory;
+  }
+
+  /** @throws BackendUnavailableError if a work directory that is given does not exist and cannot be created. */
+  async prepare(): Promise<void> {
+    const { left, workDirectory } = this.#settings;
+    if (left || workDirectory === undefined) return;
+    try {
+      await mkdir(workDirectory, { recursive: true });
+    } catch (cause) {
+      throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
+        remedy: refusalRemedy(errorCode(cause)),
+        cause,
+      });
+    }
   }
 
   /** Makes places of its supervisors. */

@@ -88,7 +88,7 @@ export class KeptProcess implements SupervisorProcess {
       await this.#link.detach();
       return;
     }
-    await this.#link.end();
+    if ((await this.#link.end()) === "replaced") return;
     if (await gone(this.#session)) return;
     // Code has stopped the server, whose end is what cleans up after the session.
     await Promise.all(this.#session.groups.map((each) => ControlGroup.at(each).kill()));

@@ -23,5 +23,6 @@ export const leftPlace: z.ZodType<LeftPlace, LeftPlace> = z.strictObject({
   directory: path,
   workspace: path,
   filePrefix: z.string().regex(/^\.fenced-[0-9a-f]{12}-$/),
-  groups: z.array(path),
+  // What may be killed: only what a session of ours has made.
+  groups: z.array(path.regex(/\/fenced-[0-9a-f-]{36}$/)).max(4),
 });

@@ -238,6 +238,38 @@ const functions: ConformanceCase = {
   },
 };
 
+const caller = `import os, socket, time
+place = os.environ["FENCED_HOST_CALLS"].split("unix:")[1].split()[0]
+while True:
+    try:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(place)
+        open("calls", "a").write(".")
+        connection.close()
+    except OSError:
+        pass
+    time.sleep(0.02)`;
+
+const leftCallers: ConformanceCase = {
+  name: "what an earlier program left calling host functions does not end the session",
+  needs: [keepsAlive, hostFunctionsIn("python")],
+  async run(kit) {
+    const who = hostFunction({ name: "who", description: "Says who.", input: z.object({}), execute: () => "me" });
+    const first = await kit.create({ keepAliveMs, functions: [who] });
+    const leave = `import subprocess, sys\nsubprocess.Popen([sys.executable, "-c", ${JSON.stringify(caller)}])`;
+    await kit.succeed(first, { language: "python", code: leave });
+    await kit.eventually("it calls", async () => (await kit.paths(first)).includes("calls") || undefined);
+    const { handle } = first;
+    await detach(kit, first);
+    const reasons: string[] = [];
+    const second = await connect(kit, handle, { onSessionLost: (reason) => reasons.push(reason) });
+    const before = (await second.files.read("calls")).length;
+    await kit.eventually("it calls again", async () => (await second.files.read("calls")).length > before || undefined);
+    assert.equal((await kit.succeed(second, { language: "python", code: "print('fine')" })).output, "fine\n");
+    assert.deepEqual(reasons, []);
+  },
+};
+
 /** Looks for the key, which is given backwards so that the program itself does not contain it. */
 const search = (reversed: string): string => `
 import base64, glob, os, time
@@ -311,5 +343,16 @@ const hostile: ConformanceCase = {
 /** Sessions that outlive their programs. */
 export const keepAlive: ConformanceGroup = {
   name: "session that outlives its program",
-  cases: [survives, endsBlocks, oneAtATime, endsByItself, stopEnds, restarts, lostVariables, functions, hostile],
+  cases: [
+    survives,
+    endsBlocks,
+    oneAtATime,
+    endsByItself,
+    stopEnds,
+    restarts,
+    lostVariables,
+    functions,
+    leftCallers,
+    hostile,
+  ],
 };

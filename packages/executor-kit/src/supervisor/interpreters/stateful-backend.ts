@@ -37,6 +37,7 @@ export class StatefulBackend implements Backend<InterpreterPlace> {
   readonly #settings: InterpreterSettings;
   readonly #below: CurrentPlace<SupervisedPlace>;
   #first: Opened | undefined;
+  #hasOpened = false;
 
   private constructor(options: StatefulOptions, { settings, below, first }: BackendParts) {
     this.#options = options;
@@ -59,6 +60,7 @@ export class StatefulBackend implements Backend<InterpreterPlace> {
 
   async open({ signal, isRestart }: Opening): Promise<InterpreterPlace> {
     const { below, interpreter, lostState } = this.#takeFirst() ?? (await this.#start(signal, isRestart));
+    this.#hasOpened = true;
     return new InterpreterPlace(below, interpreter, this.#settings, lostState);
   }
 
@@ -67,7 +69,9 @@ export class StatefulBackend implements Backend<InterpreterPlace> {
       await this.#settings.displays.close();
     } finally {
       await this.#takeFirst()?.interpreter.end();
-      if (!this.#settings.isFork) await this.#below.close(isDetached);
+      // What could not be connected to goes on.
+      const goesOn = isDetached || (!this.#hasOpened && this.#below.last?.facts.isLeft === true);
+      if (!this.#settings.isFork) await this.#below.close(goesOn);
     }
   }
 

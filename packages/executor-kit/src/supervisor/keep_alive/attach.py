@@ -13,9 +13,12 @@ def main():
         connection.connect("\0" + sys.argv[1])
         rights = struct.pack("=2i", 0, 1)
         connection.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
-    except OSError:
+    except ConnectionRefusedError:
         sys.stderr.write("the session is over\n")
         sys.exit(3)
+    except OSError as error:
+        sys.stderr.write("%s\n" % error)
+        sys.exit(4)
     # The server alone reads and writes from here on. A small program that ends with the connection takes this one's place.
     os.dup2(connection.fileno(), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

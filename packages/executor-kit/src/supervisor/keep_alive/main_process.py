@@ -5,7 +5,9 @@ in. Nothing inside a container can stop or kill its first process. Python 3.8 or
 """
 
 import os
+import signal as signals
 import sys
+import time
 
 import _fenced_processes as processes
 import _fenced_session_server as server
@@ -16,10 +18,11 @@ def start(program, words):
     """Starts the supervisor; returns the sockets that lead to it."""
     control, theirs = _socket.socketpair()
     stream, inner = _socket.socketpair()
-    if os.fork():
+    supervisor = os.fork()
+    if supervisor:
         theirs.close()
         inner.close()
-        return control, stream
+        return control, stream, supervisor
     control.close()
     stream.close()
     os.dup2(inner.fileno(), 0)
@@ -39,15 +42,41 @@ def start(program, words):
     os._exit(1)
 
 
+def is_ended():
+    """Returns whether somebody outside has asked this process to end. What runs in a container has a number here."""
+    asked = signals.sigtimedwait([signals.SIGTERM], 0)
+    return asked is not None and asked.si_pid == 0
+
+
+def check():
+    if is_ended():
+        os._exit(0)
+
+
+def await_end(supervisor):
+    """Waits a moment until the supervisor has cleaned up, which ends with this process."""
+    for _ in range(40):
+        try:
+            os.kill(supervisor, 0)
+        except OSError:
+            return
+        time.sleep(0.05)
+
+
 def main(name, program, *words):
-    control, stream = start(program, list(words))
+    control, stream, supervisor = start(program, list(words))
     listener = server.listen(name)
     processes.protect(0)
-    # The first process of a container receives only signals that it handles. Orphans become its children; with SIGCHLD ignored,
-    # they leave no zombies.
-    processes.signal.signal(processes.signal.SIGTERM, lambda *_: os._exit(0))
-    processes.signal.signal(processes.signal.SIGCHLD, processes.signal.SIG_IGN)
-    server.Server(control, stream, listener, (0, 1, None)).serve()
+    # The first process of a container receives only signals that it handles, also from code: it obeys those from outside. Orphans
+    # become its children; with SIGCHLD ignored, they leave no zombies.
+    signals.pthread_sigmask(signals.SIG_BLOCK, [signals.SIGTERM])
+    signals.signal(signals.SIGINT, signals.SIG_IGN)
+    signals.signal(signals.SIGCHLD, signals.SIG_IGN)
+    served = server.Server(control, stream, listener, (0, 1, None))
+    served.serve(check)
+    served.stream.close()
+    control.close()
+    await_end(supervisor)
 
 
 try:

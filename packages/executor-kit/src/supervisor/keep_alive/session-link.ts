@@ -69,7 +69,9 @@ export class SessionLink {
   #onRoom: (() => void) | undefined;
   #error: Error | undefined;
   #isReplaced = false;
-  #isParting = false;
+  /** The kind of the last packet, once that is sent. */
+  #parting: number | undefined;
+  readonly #onSettled: (() => void)[] = [];
 
   private constructor(access: SessionAccess) {
     this.#access = access;
@@ -120,23 +122,44 @@ export class SessionLink {
   }
 
   /** Lets go of the session, which then waits for another program. Never rejects. */
-  detach(): Promise<void> {
-    return this.#part(packetKind.detach);
+  async detach(): Promise<void> {
+    await this.#part(packetKind.detach);
   }
 
-  /** Ends the session. Never rejects; without a connection, the session ends when nobody has come back in time. */
-  end(): Promise<void> {
-    return this.#part(packetKind.end);
+  /**
+   * Ends the session, unless it is another program's. If the connection is broken, waits 5 s for another one. Never
+   * rejects.
+   *
+   * @returns whether the session was told, is another program's, or could not be reached, and ends when nobody has come
+   *   back in time.
+   */
+  async end(): Promise<"told" | "replaced" | "unreachable"> {
+    if (this.isCut) await within(partingMs, this.#settled());
+    const isTold = await this.#part(packetKind.end);
+    if (this.#isReplaced) return "replaced";
+    return isTold ? "told" : "unreachable";
   }
 
-  async #part(kind: number): Promise<void> {
+  /** Resolves when there is a connection again, or never will be. */
+  #settled(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onSettled.push(resolve);
+    });
+  }
+
+  async #part(kind: number): Promise<boolean> {
     const connection = this.#connection;
     if (connection) {
-      this.#isParting = true;
+      this.#parting = kind;
       connection.send(kind, this.#received);
       await within(partingMs, connection.closed);
     }
     this.#lose(new Error("the session was left"));
+    return connection !== undefined;
+  }
+
+  #settle(): void {
+    for (const each of this.#onSettled.splice(0)) each();
   }
 
   #shake(
@@ -163,6 +186,7 @@ export class SessionLink {
     this.#arrived(received);
     this.#take(rest, connection);
     connection.begin();
+    this.#settle();
   }
 
   #take(packets: readonly Packet[], connection: Connection): void {
@@ -175,7 +199,8 @@ export class SessionLink {
       } else if (kind === packetKind.pong) {
         connection.ponged();
       } else if (kind === packetKind.gone) {
-        if (this.#isParting) connection.close();
+        // The end of a session is not answered.
+        if (this.#parting === packetKind.detach) connection.close();
         else this.#replaced();
         return;
       }
@@ -215,7 +240,7 @@ export class SessionLink {
   #cut(connection: Connection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    if (!this.#error && !this.#isParting) void this.#again();
+    if (!this.#error && this.#parting === undefined) void this.#again();
   }
 
   /** Connects again, until the session cannot be there any longer. */
@@ -278,6 +303,7 @@ export class SessionLink {
     this.#connection = undefined;
     this.#stdout.destroy(error);
     this.#stdin.destroy();
+    this.#settle();
   }
 }
 

@@ -149,8 +149,9 @@ export class Tunnels {
 
   #begin(number: number, kind: number): void {
     const accept = this.#accept.get(kind);
-    if (this.#open.has(number) || !accept) throw new Error("the supervisor opened an impossible connection");
-    if (this.#open.size >= mostTunnels) {
+    if (this.#open.has(number)) throw new Error("the supervisor opened an impossible connection");
+    // What an earlier program has left running may connect before this one listens, if it ever does.
+    if (!accept || this.#open.size >= mostTunnels) {
       this.#send(frameType.tunnelDrop, number);
       return;
     }
