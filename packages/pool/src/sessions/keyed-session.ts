@@ -209,6 +209,11 @@ export class KeyedSession implements Holder {
 
   async #open(taking: Promise<SessionLease>): Promise<CodeExecutor> {
     const lease = await taking;
+    if (this.#end.signal.aborted) {
+      // It ended after it had the lease, and before this: nobody else would release it.
+      await lease.release(lease.unopened);
+      this.#end.signal.throwIfAborted();
+    }
     const { onCreated, onError } = this.#events;
     let held: HeldSession;
     try {

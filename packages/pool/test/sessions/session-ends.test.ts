@@ -3,7 +3,9 @@ import { type CodeExecutor, ExecutorStoppedError, FencedError, type WorkspaceFil
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, vi } from "vitest";
+import { memoryDirectory } from "../../src/index.ts";
 import { breakable, type Breaking } from "../support/breakable.ts";
+import { directoryAround } from "../support/directory-around.ts";
 import { forever, localSessions, untilGo, workspaceOf } from "../support/local-sessions.ts";
 import { eventually, failure, later, sh } from "../support/runs.ts";
 
@@ -37,6 +39,27 @@ describe("the end of a session", needs("bash"), () => {
     expect(sessions.counts.starting).toBe(0);
     // The executor was disposed of for good.
     await expect(executor.start()).rejects.toThrow(ExecutorStoppedError);
+  });
+
+  it("frees the key at whichever moment of the start it comes", async () => {
+    const directory = memoryDirectory();
+    const steps = Array.from({ length: 30 }, (_, index) => index);
+    for (const step of steps) {
+      const acquired = later<void>();
+      const answering = directoryAround(directory, {
+        async acquire(...given) {
+          const answer = await directory.acquire(...given);
+          acquired.give();
+          return answer;
+        },
+      });
+      const sessions = localSessions({ directory: answering, handoverTimeoutMs: 500 });
+      const run = failure(sessions.run("a", sh("true")));
+      await acquired.promise;
+      for (let turn = 0; turn < step; turn += 1) await Promise.resolve();
+      await sessions.end("a");
+      expect(await run).toBeInstanceOf(ExecutorStoppedError);
+    }
   });
 
   it("is final for its files: a late upload does not start a new session", async () => {
