@@ -12,6 +12,8 @@ export interface Holder {
   executor(signal?: AbortSignal): Promise<CodeExecutor>;
   /** Calls `action` with the executor, which counts as in use meanwhile. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Called before `hold()`. @throws movedOn if it takes no calls now, and must be looked for again. */
+  assertStays?(): void;
   /** Called after each change, before it is answered. */
   changed?(): Promise<void>;
 }
@@ -143,11 +145,13 @@ export class HeldFiles implements WorkspaceFiles {
   async #hold(signal?: AbortSignal): Promise<Held> {
     for (;;) {
       const holder = await this.#bind();
-      const letGo = holder.hold();
+      let letGo: (() => void) | undefined;
       try {
+        holder.assertStays?.();
+        letGo = holder.hold();
         return { holder, executor: await holder.executor(signal), letGo };
       } catch (error) {
-        letGo();
+        letGo?.();
         if (error !== movedOn) throw error;
         this.#holder = undefined;
       }

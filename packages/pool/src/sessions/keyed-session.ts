@@ -49,6 +49,8 @@ export class KeyedSession implements Holder {
   #isForgotten = false;
   /** Another process has asked for it. */
   #isAsked = false;
+  /** How often it was to be left. */
+  #attempts = 0;
   #timer: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
 
@@ -124,6 +126,7 @@ export class KeyedSession implements Holder {
    * @throws ExecutorStoppedError if the session ends first.
    */
   async use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    this.assertStays();
     const release = this.hold();
     try {
       const result = await action(await this.executor(signal));
@@ -135,6 +138,14 @@ export class KeyedSession implements Holder {
     } finally {
       release();
     }
+  }
+
+  /**
+   * @throws movedOn if it is being kept, since what a call did now might not be. While another call runs, one that begins is
+   * part of what is kept after both: the running one may wait for it.
+   */
+  assertStays(): void {
+    if (this.#leaving.signal.aborted && this.#uses === 0) throw movedOn;
   }
 
   /** Keeps the session from becoming idle until the returned function is called. */
@@ -305,11 +316,14 @@ export class KeyedSession implements Holder {
   async #leave(): Promise<void> {
     // An idle session whose place could be left is kept, but its place is not.
     const detaches = this.#isAsked && this.#options.onDrain === "detach";
-    if (detaches || (await this.#held?.keep()) === true) {
+    const attempt = (this.#attempts += 1);
+    const isKept = detaches || (await this.#held?.keep()) === true;
+    // If a call has come meanwhile, the checkpoint may lack what it did: there is another attempt when it has ended.
+    if (this.#ended || attempt !== this.#attempts || (isKept && this.#uses > 0)) return;
+    if (isKept) {
       await this.#finish(movedOn, { detaches });
       return;
     }
-    if (this.#ended) return;
     this.#isAsked = false;
     this.#leaving = new AbortController();
     this.#sayLeft();

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { ExecutorStoppedError, InvalidInputError, SessionInUseError } from "@fenced/core";
+import { type CheckpointStore, ExecutorStoppedError, InvalidInputError, SessionInUseError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, vi } from "vitest";
 import { memoryDirectory } from "../../src/index.ts";
 import { forever, localSessions, untilGo, workspaceOf } from "../support/local-sessions.ts";
-import { eventually, failure, sh } from "../support/runs.ts";
+import { eventually, failure, later, sh } from "../support/runs.ts";
 import { movingSessions, temporaryStore } from "../support/shared-sessions.ts";
 
 describe("sessions that share a directory", needs("bash"), () => {
@@ -89,6 +89,44 @@ describe("sessions that share a directory", needs("bash"), () => {
     expect(await other.run("ann", sh("cat note"))).toMatchObject({ output: "hers", stateLost: false });
     expect(Buffer.from(await files.read("note")).toString()).toBe("hers");
     expect(onSessionLost).not.toHaveBeenCalled();
+  });
+
+  it("have what calls do that begin while they are kept", async () => {
+    const store = await temporaryStore();
+    const [listed, go] = [later<void>(), later<void>()];
+    // Everything has been read by then.
+    const checkpoints: CheckpointStore = {
+      begin: async (...given) => {
+        const writer = await store.begin(...given);
+        return {
+          has: (part) => writer.has(part),
+          put: (bytes) => writer.put(bytes),
+          async commit(checkpoint) {
+            listed.give();
+            await go.promise;
+            return writer.commit(checkpoint);
+          },
+          [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose](),
+        };
+      },
+      open: (id) => store.open(id),
+      list: () => store.list(),
+      delete: (id) => store.delete(id),
+      sweep: () => store.sweep(),
+    };
+    const sessions = movingSessions({ checkpoints, idleTimeoutMs: 50 });
+    const [files, stream] = [sessions.files("ann"), sessions.files("ann")];
+    await files.write("early", "");
+    await stream.list();
+    await listed.promise;
+    const writer = stream.writeStream("streamed").getWriter();
+    const written = [files.write("late", ""), writer.write(Buffer.from("a")).then(() => writer.close())];
+    const during = sessions.run("ann", sh("touch ran"));
+    await new Promise(setImmediate);
+    go.give();
+    await Promise.all([...written, during]);
+    await eventually(() => expect(sessions.counts).toMatchObject({ open: 0, ending: 0 }));
+    expect((await sessions.run("ann", sh("ls"))).output).toBe("early\nlate\nran\nstreamed\n");
   });
 
   it("stay where they are if they cannot be kept", async () => {
