@@ -17,6 +17,8 @@ export interface OwnedExecutorOptions {
   readonly onCreated: (executor: CodeExecutor) => void;
   /** Prepares the started executor for use. */
   readonly prepare?: ((executor: CodeExecutor, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Lets go of an executor that was created, whether it has started or not. Default: disposes of it. */
+  readonly letGo?: ((executor: CodeExecutor) => Promise<void>) | undefined;
   /** Time limit for all of that together in milliseconds. Default: 120,000. */
   readonly startTimeoutMs?: number | undefined;
   /** How long to wait for its end, in milliseconds. Default: 60,000. */
@@ -91,11 +93,11 @@ export class OwnedExecutor {
   }
 
   async #dispose(): Promise<void> {
-    const { onError, stopTimeoutMs = 60_000 } = this.#options;
+    const { onError, stopTimeoutMs = 60_000, letGo = disposeOf } = this.#options;
     try {
       // Callers that waited for a failed start have already seen the error.
       const making = this.#making.catch(() => undefined);
-      const disposed = making.then((executor) => executor?.[Symbol.asyncDispose]());
+      const disposed = making.then((executor) => executor && letGo(executor));
       disposed.catch(onError);
       if (!this.#isMade && !(await endsWithin(createGraceMs, making))) return;
       const stopped = disposed.catch(() => {});
@@ -119,6 +121,10 @@ export function recordNew(executor: CodeExecutor, known: WeakSet<CodeExecutor>):
     });
   }
   known.add(executor);
+}
+
+async function disposeOf(executor: CodeExecutor): Promise<void> {
+  await executor[Symbol.asyncDispose]();
 }
 
 async function endsWithin(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {

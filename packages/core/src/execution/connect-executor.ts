@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { untilAborted } from "../abort/index.ts";
 import type { LoadComponentOptions } from "../components/component-class.ts";
 import { componentModelSchema } from "../components/component-model-schema.ts";
 import { loadComponentSchemas, useComponent } from "../components/load-component.ts";
@@ -88,12 +89,19 @@ export async function connectExecutor(
     });
   });
   try {
-    await executor.start(signal ? { signal } : {});
+    // Without the signal: an executor whose own start is cancelled ends what it has opened.
+    await untilAborted(executor.start(), signal);
     return executor;
   } catch (error) {
-    await executor[Symbol.asyncDispose]();
+    await letGo(executor);
     throw error;
   }
+}
+
+/** The session goes on: another program can still connect to it. */
+async function letGo(executor: CodeExecutor): Promise<void> {
+  if (executor.capabilities.keepAlive === true && executor.detach) await executor.detach();
+  else await executor[Symbol.asyncDispose]();
 }
 
 function parseHandle(handle: unknown): SessionHandle {

@@ -87,12 +87,13 @@ export class Leases implements LeaseOwner {
     return this.#answerOf(directory.update(hold, note), leaseMs * updateWithin);
   }
 
-  async release(lease: SessionLease, note: SessionNote | undefined): Promise<void> {
+  async release(lease: SessionLease, note: SessionNote | undefined): Promise<boolean> {
     try {
       // Others can have it anyway when the lease has ended.
-      await this.#answerOf(this.#options.directory.release(lease.hold, note));
+      return await this.#answerOf(this.#options.directory.release(lease.hold, note));
     } catch (error) {
       this.#options.onError(error);
+      return false;
     } finally {
       if (this.#held.get(lease.hold.key) === lease) this.#held.delete(lease.hold.key);
     }

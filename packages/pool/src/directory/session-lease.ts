@@ -4,8 +4,8 @@ import type { AcquiredSession, SessionHold, SessionNote, SessionRequest } from "
 export interface LeaseOwner {
   /** See `SessionDirectory.update`. */
   update(hold: SessionHold, note: SessionNote): Promise<boolean>;
-  /** See `SessionDirectory.release`; never rejects. The lease is over then. */
-  release(lease: SessionLease, note: SessionNote | undefined): Promise<void>;
+  /** See `SessionDirectory.release`; never rejects: an answer that does not come is false. The lease is over then. */
+  release(lease: SessionLease, note: SessionNote | undefined): Promise<boolean>;
 }
 
 /** What happens to a lease from outside. */
@@ -28,7 +28,7 @@ export class SessionLease {
   #over: string | undefined;
   #request: SessionRequest | undefined;
   #listener: LeaseListener | undefined;
-  #released: Promise<void> | undefined;
+  #released: Promise<boolean> | undefined;
 
   constructor(hold: SessionHold, found: AcquiredSession, { until, owner }: { until: number; owner: LeaseOwner }) {
     this.hold = hold;
@@ -84,8 +84,13 @@ export class SessionLease {
     return isDone;
   }
 
-  /** Frees the key. @param note - what is kept; `undefined`: nothing. Never rejects. */
-  release(note: SessionNote | undefined): Promise<void> {
+  /**
+   * Frees the key.
+   *
+   * @param note - what is kept; `undefined`: nothing.
+   * @returns whether the directory has recorded it. Never rejects.
+   */
+  release(note: SessionNote | undefined): Promise<boolean> {
     this.#released ??= this.#owner.release(this, note);
     return this.#released;
   }

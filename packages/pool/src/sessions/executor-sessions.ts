@@ -1,4 +1,5 @@
 import {
+  BackendUnavailableError,
   type CodeBlock,
   type CodeExecutor,
   type CodeResult,
@@ -9,10 +10,11 @@ import {
   SubmittedRuns,
   type WorkspaceFiles,
 } from "@fenced/core";
-import { joinSignals, untilAborted } from "@fenced/core/abort";
+import { afterMs, joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { Leases } from "../directory/leases.ts";
 import { memoryDirectory } from "../directory/memory-directory.ts";
+import type { SessionLease } from "../directory/session-lease.ts";
 import { Drain, type DrainOptions } from "../drain.ts";
 import { ForwardingExecutor } from "../forwarding-executor.ts";
 import { HeldFiles } from "../held-files.ts";
@@ -21,7 +23,7 @@ import { recordNew } from "../owned-executor.ts";
 import { assertKept, type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
 import { KeyedSession } from "./keyed-session.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
-import { connectTo } from "./session-place.ts";
+import { connectTo, leave } from "./session-place.ts";
 import { recordCounts, type SessionCounts } from "./session-telemetry.ts";
 
 /** A run's hold on its session. */
@@ -160,18 +162,49 @@ export class ExecutorSessions implements AsyncDisposable {
    * created, and the session's checkpoint, before it resolves. Idempotent.
    *
    * @throws SessionInUseError if another process has it, and does not end it within `handoverTimeoutMs`.
-   * @throws BackendUnavailableError if the directory does not answer.
+   * @throws BackendUnavailableError if the directory does not answer, or has not recorded it.
+   * @throws what the store does if it cannot delete the checkpoint, which no session knows any more.
    */
   async end(key: string): Promise<void> {
     const session = this.#sessions.get(key);
     await session?.end(endedBecause("end() was called for it"));
     if (session?.isForgotten === true || this.#drain.signal.aborted) return;
     const lease = await this.#leases.take(key, "end", this.#drain.signal);
+    await this.#endLeft(lease);
+    if (!(await lease.release(undefined))) throw notRecorded(lease.over);
     const { checkpoint } = lease.note;
-    const left = await connectTo(key, lease.note, this.#options, undefined);
-    await left?.[Symbol.asyncDispose]();
+    // Last: whoever has the key meanwhile must not look for a checkpoint that is gone.
     if (checkpoint !== undefined) await this.#options.checkpoints?.delete(checkpoint);
-    await lease.release(undefined);
+  }
+
+  /** Ends what the last process of a session has left. */
+  async #endLeft(lease: SessionLease): Promise<void> {
+    const { startTimeoutMs = 120_000, stopTimeoutMs = 60_000 } = this.#options;
+    const leaveIt = async (left: CodeExecutor | undefined): Promise<unknown> =>
+      left && leave(left, { limitMs: stopTimeoutMs, onError: (error) => this.#report(error) });
+    const late = new AbortController();
+    const cancel = afterMs(startTimeoutMs, () => late.abort(connectedLate(startTimeoutMs)));
+    let isEnded = false;
+    try {
+      if (lease.over !== undefined) throw notRecorded(lease.over);
+      const connecting = connectTo(lease.hold.key, lease.note, this.#options, late.signal);
+      const left = await untilAborted(connecting, late.signal).catch((error: unknown) => {
+        // It may come even so.
+        connecting.then(leaveIt).catch(() => {});
+        throw error;
+      });
+      if (lease.over !== undefined) {
+        // It may be another process's by now.
+        await leaveIt(left);
+        throw notRecorded(lease.over);
+      }
+      await left?.[Symbol.asyncDispose]();
+      isEnded = true;
+    } finally {
+      cancel();
+      // Somebody can try again.
+      if (!isEnded) await lease.release(lease.unopened);
+    }
   }
 
   /**
@@ -354,6 +387,19 @@ export class ExecutorSessions implements AsyncDisposable {
     if (this.#options.onError) this.#options.onError(error);
     else process.emitWarning(error instanceof Error ? error : String(error));
   }
+}
+
+/** The error for the end of a session that the directory did not record. */
+function notRecorded(reason = "The directory did not record that it is gone."): BackendUnavailableError {
+  return new BackendUnavailableError(`The session could not be ended: ${reason}`, {
+    remedy: "Call end() again.",
+  });
+}
+
+function connectedLate(milliseconds: number): BackendUnavailableError {
+  return new BackendUnavailableError(`The place of the session was not reached within ${milliseconds} ms`, {
+    remedy: "Check its backend and what `connect` does, or raise startTimeoutMs.",
+  });
 }
 
 /** Completes a result: what it reports is kept before, and it may have to report a loss. */

@@ -34,7 +34,10 @@ export class HeldSession {
   readonly #stopTimeoutMs: number;
   readonly #checkpoints: SessionCheckpoints | undefined;
   readonly #owned: OwnedExecutor;
+  readonly #opening: SessionOpening;
   #executor: CodeExecutor | undefined;
+  #isOpen = false;
+  #isForgotten = false;
 
   /** @throws InvalidInputError if the session cannot come back here. */
   constructor(lease: SessionLease, options: ExecutorSessionsOptions, events: HeldSessionEvents) {
@@ -45,10 +48,12 @@ export class HeldSession {
     this.#stopTimeoutMs = stopTimeoutMs;
     this.#checkpoints = store && new SessionCheckpoints({ lease, store, limitMs: stopTimeoutMs, onError });
     const opening = new SessionOpening(lease, options);
+    this.#opening = opening;
     this.#owned = new OwnedExecutor({
       create: (starting) => opening.create(starting),
       onCreated,
       prepare: async (executor) => opening.check(executor),
+      letGo: (executor) => this.#letGo(executor),
       startTimeoutMs,
       stopTimeoutMs,
       signal,
@@ -100,17 +105,32 @@ export class HeldSession {
    * Ends everything, and then lets others have the key.
    *
    * @param ending - `lost`: as it is told to the next user.
-   * @returns true if nothing is kept of it. Never rejects.
+   * @returns true if the directory has recorded that nothing is kept of it. Never rejects.
    */
   async end({ forgets = false, detaches = false, lost }: Ending): Promise<boolean> {
-    const limits = { limitMs: this.#stopTimeoutMs, onError: this.#events.onError };
-    const isLeft = detaches && this.#executor !== undefined && (await leave(this.#executor, limits));
+    this.#isForgotten = forgets;
+    const isLeft = detaches && this.#executor !== undefined && (await leave(this.#executor, this.#limits()));
     await this.#owned.dispose();
-    if (forgets) await this.#checkpoints?.deleteAll();
     const lostHere = detaches && this.#executor && !isLeft ? "The session could not be left to another process." : lost;
-    const note = forgets ? forgotten(lost) : this.#noteAfter(lostHere, isLeft);
-    await this.#lease.release(note);
-    return note === undefined;
+    // A place to which nobody has connected yet goes on, so it must stay known.
+    const isUnreached = this.#executor === undefined && this.#lease.note.handle !== undefined;
+    const isGone = forgets && !isUnreached;
+    const note = isGone ? forgotten(lost) : this.#noteAfter(lostHere, isLeft);
+    const isRecorded = await this.#lease.release(note);
+    // Not before: if another process has the session, or gets it, its record says that there are some.
+    if (isGone && isRecorded) await this.#checkpoints?.deleteAll();
+    return isRecorded && note === undefined;
+  }
+
+  /** Ends the executor, unless it is in a place that was left by another process, and was never opened by this one. */
+  async #letGo(executor: CodeExecutor): Promise<void> {
+    const isKept = this.#opening.isConnected && !this.#isOpen && !this.#isForgotten && canBeLeft(executor);
+    if (isKept) await leave(executor, this.#limits());
+    else await executor[Symbol.asyncDispose]();
+  }
+
+  #limits(): { readonly limitMs: number; readonly onError: (error: unknown) => void } {
+    return { limitMs: this.#stopTimeoutMs, onError: this.#events.onError };
   }
 
   async #open(opening: SessionOpening): Promise<{ executor: CodeExecutor; lost: string | undefined }> {
@@ -119,12 +139,13 @@ export class HeldSession {
     // Before anything is done in it: this process may be killed at any time.
     if (canBeLeft(executor)) await noteHandle(executor, this.#lease);
     else if (this.#lease.note.handle) await this.#lease.update({ handle: undefined });
+    this.#isOpen = true;
     return { executor, lost: opening.lost(executor) };
   }
 
   #noteAfter(lost: string | undefined, isLeft: boolean): SessionNote {
     // One that was not opened is left as it was found.
-    if (!this.#executor) return this.#lease.unopened;
+    if (!this.#executor || (this.#opening.isConnected && !this.#isOpen)) return this.#lease.unopened;
     return { ...this.#lease.note, ...(!isLeft && { handle: undefined }), lost };
   }
 }

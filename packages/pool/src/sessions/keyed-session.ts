@@ -194,11 +194,13 @@ export class KeyedSession implements Holder {
   }
 
   /**
-   * Call this with each failure of the executor: after a broken backend, the executor is checked before it is used
-   * again.
+   * Call this with each failure of the executor: after one of the backend, or when it was cut off, the executor is
+   * checked before it is used again.
    */
   failed(error: unknown): unknown {
-    if (BackendUnavailableError.isInstance(error)) this.#isSuspect = true;
+    // An executor that was stopped by nobody here was cut off: another one has its place.
+    const isCutOff = ExecutorStoppedError.isInstance(error) && !this.#end.signal.aborted;
+    if (isCutOff || BackendUnavailableError.isInstance(error)) this.#isSuspect = true;
     return this.#explain(error);
   }
 
@@ -260,6 +262,8 @@ export class KeyedSession implements Holder {
    * retry at once.
    */
   async #startFailed(reason: unknown): Promise<void> {
+    // Nothing has begun, so calls ask for the session again.
+    if (!this.#ended && this.#held?.over !== undefined) this.#isDead = true;
     if (!this.#ended && this.#held?.isMade !== false) {
       this.#ended = this.#wind({});
       await this.#ended;
@@ -276,6 +280,11 @@ export class KeyedSession implements Holder {
     } catch (error) {
       const lost = endedBecause("its executor broke down", error);
       this.#isDead = true;
+      if (ExecutorStoppedError.isInstance(error) && this.#held?.canBeLeft === true) {
+        // Somebody without a right to it is connected to its place. The next session takes it back.
+        void this.#finish(lost, { detaches: true });
+        throw lost;
+      }
       if (!this.#ended && !this.#isReported) this.#events.onLost("The executor broke down.");
       void this.#finish(lost, { lost: "The executor broke down." });
       throw lost;

@@ -2,6 +2,7 @@ import { type CodeExecutor, InvalidInputError, type RestoreOption, type RestoreR
 import type { SessionLease } from "../directory/session-lease.ts";
 import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
 import { noCheckpoints } from "./session-checkpoints.ts";
+import { endedBecause } from "./session-ended.ts";
 import { canBeLeft, cannotBeLeft, connectTo } from "./session-place.ts";
 
 /** How many things that did not come back to name. */
@@ -30,7 +31,14 @@ export class SessionOpening {
     this.#restore = { store, id };
   }
 
+  /** Whether the executor is in a place that an earlier process has left. */
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** @throws ExecutorStoppedError if another process may have the session, from which nothing may be taken. */
   async create(signal: AbortSignal): Promise<CodeExecutor> {
+    this.#assertHeld();
     const { hold, note } = this.#lease;
     const connected = await connectTo(hold.key, note, this.#options, signal);
     this.#isConnected = connected !== undefined;
@@ -38,8 +46,12 @@ export class SessionOpening {
     return this.#options.create(this.#lease.hold.key, signal, this.#restore);
   }
 
-  /** @throws InvalidInputError if the started executor is not what the options need. */
+  /**
+   * @throws InvalidInputError if the started executor is not what the options need.
+   * @throws ExecutorStoppedError if another process may have the session.
+   */
   check(executor: CodeExecutor): void {
+    this.#assertHeld();
     if (this.#options.onDrain === "detach" && !canBeLeft(executor)) throw cannotBeLeft();
     if (this.#options.checkpoints && !executor.checkpoint) throw noCheckpoints();
     if (this.#isConnected) return;
@@ -49,6 +61,10 @@ export class SessionOpening {
         option: "create",
       });
     }
+  }
+
+  #assertHeld(): void {
+    if (this.#lease.over !== undefined) throw endedBecause(this.#lease.over);
   }
 
   /** What is missing that users of the key may expect, and have not been told: `undefined` if nothing is. */

@@ -22,7 +22,8 @@ export async function connectTo(
     // The directory has said that nobody else has it: whoever is connected comes too late.
     return await connect(key, handle, signal);
   } catch (error) {
-    if (BackendUnavailableError.isInstance(error)) return undefined;
+    // A connection that was given up says nothing about the place.
+    if (BackendUnavailableError.isInstance(error) && signal?.aborted !== true) return undefined;
     throw error;
   }
 }

@@ -1,12 +1,16 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { ExecutorStoppedError, type SessionHandle } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { startRedis } from "@fenced/test-support/databases";
 import { describe, expect, it } from "vitest";
+import { memoryDirectory } from "../../src/index.ts";
+import { directoryAround } from "../support/directory-around.ts";
+import { connectToLeft, leftSessions } from "../support/left-places.ts";
 import { localSessions } from "../support/local-sessions.ts";
 import { Replica } from "../support/replica.ts";
-import { eventually, sh } from "../support/runs.ts";
+import { eventually, failure, later, sh } from "../support/runs.ts";
 
 const image = "fenced-test:python";
 const leaseMs = "3000";
@@ -47,6 +51,69 @@ describe("sessions in containers with `keepAliveMs`", { ...needs("redis", "docke
     await using last = await start();
     for (const key of ["ann", "bob"]) expect(await last.run(key, "end")).toMatchObject({ output: "ended" });
     expect(await isThere(container.trim())).toBe(false);
+  });
+});
+
+describe("sessions in places of this machine with `keepAliveMs`", needs("python3", "bash"), () => {
+  it("go on when the next process is shut down while it connects", async () => {
+    const directory = memoryDirectory();
+    const [one, last] = [leftSessions({ directory }), leftSessions({ directory })];
+    await one.run("ann", sh("echo hers > note"));
+    await one.drain();
+    const [asked, go] = [later<void>(), later<void>()];
+    const other = leftSessions({
+      directory,
+      async connect(_key, handle) {
+        asked.give();
+        await go.promise;
+        return connectToLeft(handle);
+      },
+    });
+    const run = failure(other.run("ann", sh("true")));
+    await asked.promise;
+    const drained = other.drain({ graceMs: 0 });
+    go.give();
+    await drained;
+    expect(await run).toBeInstanceOf(ExecutorStoppedError);
+    expect(await last.run("ann", sh("cat note"))).toMatchObject({ output: "hers\n", stateLost: false });
+    await last.end("ann");
+  });
+
+  it("stay as they are if they cannot be ended, and can be used and ended later", async () => {
+    const directory = memoryDirectory();
+    const mistake = new Error("a mistake of the callback");
+    const one = leftSessions({ directory });
+    await one.run("ann", sh("echo hers > note"));
+    await one.drain();
+    const failing = leftSessions({ directory, connect: () => Promise.reject(mistake), handoverTimeoutMs: 500 });
+    for (const _ of [1, 2]) expect(await failure(failing.end("ann"))).toBe(mistake);
+    const hanging = leftSessions({ directory, connect: () => new Promise(() => {}), startTimeoutMs: 50 });
+    await expect(hanging.end("ann")).rejects.toThrow("was not reached within 50 ms");
+    const last = leftSessions({ directory });
+    expect(await last.run("ann", sh("cat note"))).toMatchObject({ output: "hers\n", stateLost: false });
+    await last.end("ann");
+  });
+
+  it("are taken back from whoever has connected without the directory's word", async () => {
+    const handles: SessionHandle[] = [];
+    const directory = memoryDirectory();
+    const noting = directoryAround(directory, {
+      update(hold, note) {
+        if (note.handle) handles.push(note.handle);
+        return directory.update(hold, note);
+      },
+    });
+    const sessions = leftSessions({ directory: noting });
+    await sessions.run("ann", sh("echo hers > note"));
+    const [handle] = handles;
+    if (!handle) throw new Error("The directory was not told");
+    const late = await connectToLeft(handle);
+    await eventually(async () =>
+      expect(await sessions.run("ann", sh("cat note"))).toMatchObject({ output: "hers\n", stateLost: false }),
+    );
+    await expect(late.executeCodeBlocks(sh("true"))).rejects.toThrow(ExecutorStoppedError);
+    await sessions.end("ann");
+    await late.stop();
   });
 });
 

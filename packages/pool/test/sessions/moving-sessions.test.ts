@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { type CheckpointStore, ExecutorStoppedError, InvalidInputError, SessionInUseError } from "@fenced/core";
+import { BackendUnavailableError, type CheckpointStore, ExecutorStoppedError, InvalidInputError, SessionInUseError } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, vi } from "vitest";
 import { memoryDirectory } from "../../src/index.ts";
+import { directoryAround } from "../support/directory-around.ts";
 import { forever, localSessions, untilGo, workspaceOf } from "../support/local-sessions.ts";
 import { eventually, failure, later, sh } from "../support/runs.ts";
 import { movingSessions, temporaryStore } from "../support/shared-sessions.ts";
@@ -127,6 +128,17 @@ describe("sessions that share a directory", needs("bash"), () => {
     await Promise.all([...written, during]);
     await eventually(() => expect(sessions.counts).toMatchObject({ open: 0, ending: 0 }));
     expect((await sessions.run("ann", sh("ls"))).output).toBe("early\nlate\nran\nstreamed\n");
+  });
+
+  it("keep their checkpoint if the directory does not record their end", async () => {
+    const shared = { directory: memoryDirectory(), checkpoints: await temporaryStore() };
+    const one = movingSessions(shared);
+    await one.run("ann", sh("echo hers > note"));
+    await one.drain();
+    const directory = directoryAround(shared.directory, { release: async () => false });
+    const ending = movingSessions({ ...shared, directory });
+    expect(await failure(ending.end("ann"))).toBeInstanceOf(BackendUnavailableError);
+    expect(await shared.checkpoints.list()).toHaveLength(1);
   });
 
   it("stay where they are if they cannot be kept", async () => {
