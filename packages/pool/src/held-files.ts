@@ -16,6 +16,8 @@ export interface Holder {
   assertStays?(): void;
   /** Called after each change, before it is answered. */
   changed?(): Promise<void>;
+  /** Called before a change is answered. @throws ExecutorStoppedError if what was done is not part of it any more. */
+  assertHeld?(): void;
 }
 
 /** A holder that is in use. */
@@ -27,7 +29,7 @@ interface Held {
 
 interface Opened {
   readonly writer: WritableStreamDefaultWriter<Uint8Array>;
-  /** Resolves when the file is complete, or has failed. */
+  /** Resolves when the file is complete and part of the session; rejects if it is not. */
   readonly over: Promise<void>;
 }
 
@@ -116,7 +118,15 @@ export class HeldFiles implements WorkspaceFiles {
         holder.signal.removeEventListener("abort", abort);
         letGo();
       };
-      return { writer, over: writer.closed.then(() => holder.changed?.()).then(letGoNow, letGoNow) };
+      const over = writer.closed
+        .then(async () => {
+          await holder.changed?.();
+          holder.assertHeld?.();
+        })
+        .finally(letGoNow);
+      // A writer that fails says so itself.
+      over.catch(() => {});
+      return { writer, over };
     } catch (error) {
       letGo();
       throw error;

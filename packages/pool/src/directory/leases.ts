@@ -11,11 +11,11 @@ import type {
   SessionNote,
   SessionRequest,
 } from "./session-directory.ts";
-import { lateReason, type LeaseOwner, SessionLease, takenReason } from "./session-lease.ts";
+import { type LeaseOwner, SessionLease, takenReason } from "./session-lease.ts";
 
 /** A lease is renewed when this part of it has passed; after a failure, it is tried again after the other part. */
 const [renewAfter, retryAfter] = [1 / 3, 1 / 12];
-/** A call whose session is held does not wait for longer than this part of the lease for the directory. */
+/** Neither a call whose session is held nor a renewal waits for longer than this part of the lease for the directory. */
 const updateWithin = 1 / 4;
 
 /** How a process takes leases. */
@@ -217,7 +217,7 @@ export class Leases implements LeaseOwner {
 
   #tick(): void {
     const now = performance.now();
-    for (const lease of this.#held.values()) if (lease.until <= now) this.#endOf(lease, lateReason);
+    for (const lease of this.#held.values()) if (lease.over !== undefined) this.#endOf(lease, lease.over);
     if (!this.#isRenewing && now >= this.#renewAt) void this.#renew();
     this.#watch();
   }
@@ -230,7 +230,9 @@ export class Leases implements LeaseOwner {
     this.#isRenewing = true;
     try {
       const holds = leases.map(({ hold }) => hold);
-      const renewed = await this.#answerOf(directory.renew(holds, { owner: this.owner, leaseMs }));
+      // Soon enough to be tried again, should there be no answer.
+      const asking = directory.renew(holds, { owner: this.owner, leaseMs });
+      const renewed = await this.#answerOf(asking, leaseMs * updateWithin);
       const byKey = new Map(renewed.map((one) => [one.key, one]));
       for (const lease of leases) {
         const found = byKey.get(lease.hold.key);

@@ -21,13 +21,18 @@ export class SessionLease {
   readonly hold: SessionHold;
   /** Why state is missing that only the end of the earlier hold explains; its users have not been told. */
   readonly abandoned: string | undefined;
-  /** When it ends unless it is renewed, as `performance.now()` counts. */
-  until: number;
+  #until = 0;
+  /** The same time as `Date.now()` counts. */
+  #untilWall = 0;
   readonly #owner: LeaseOwner;
   #note: SessionNote;
   #over: string | undefined;
   #request: SessionRequest | undefined;
   #listener: LeaseListener | undefined;
+  /** Its users have been told what the note says is lost. */
+  #isTold = false;
+  /** Resolves when the directory has answered all updates. */
+  #updated: Promise<unknown> = Promise.resolve();
   #released: Promise<boolean> | undefined;
 
   constructor(hold: SessionHold, found: AcquiredSession, { until, owner }: { until: number; owner: LeaseOwner }) {
@@ -48,10 +53,27 @@ export class SessionLease {
     return { ...this.#note, lost: this.#note.lost ?? this.abandoned };
   }
 
+  /** When it ends unless it is renewed, as `performance.now()` counts. */
+  get until(): number {
+    return this.#until;
+  }
+
+  set until(until: number) {
+    this.#until = until;
+    this.#untilWall = Date.now() + (until - performance.now());
+  }
+
   /** Why it is over; `undefined` while this process has the session for certain. */
   get over(): string | undefined {
-    // A process that was stopped may come here before its timers do.
-    return this.#over ?? (performance.now() < this.until ? undefined : lateReason);
+    // A process that was stopped may come here before its timers do. On some systems, `performance.now()` does not count
+    // while the machine sleeps, and the other clock can be set: the first that says so is believed.
+    const isLate = performance.now() >= this.#until || Date.now() >= this.#untilWall;
+    return this.#over ?? (isLate ? lateReason : undefined);
+  }
+
+  /** Call this when a result has told what the note says is lost. */
+  told(): void {
+    this.#isTold = true;
   }
 
   /** Tells the listener what happens, and what has happened. */
@@ -75,13 +97,11 @@ export class SessionLease {
   }
 
   /** Changes what is kept of the session. @returns false if the lease is over. */
-  async update(changes: SessionNote): Promise<boolean> {
-    if (this.over !== undefined) return false;
-    const note = { ...this.#note, ...changes };
-    const isDone = await this.#owner.update(this.hold, note);
-    if (isDone) this.#note = note;
-    else this.end(takenReason);
-    return isDone;
+  update(changes: SessionNote): Promise<boolean> {
+    // One after another: each writes the whole note, with what the one before has changed.
+    const updating = this.#updated.then(() => this.#update(changes));
+    this.#updated = updating.catch(() => {});
+    return updating;
   }
 
   /**
@@ -93,6 +113,15 @@ export class SessionLease {
   release(note: SessionNote | undefined): Promise<boolean> {
     this.#released ??= this.#owner.release(this, note);
     return this.#released;
+  }
+
+  async #update(changes: SessionNote): Promise<boolean> {
+    if (this.over !== undefined) return false;
+    const note = { ...this.#note, ...(this.#isTold && { lost: undefined }), ...changes };
+    const isDone = await this.#owner.update(this.hold, note);
+    if (isDone) this.#note = note;
+    else this.end(takenReason);
+    return isDone;
   }
 }
 

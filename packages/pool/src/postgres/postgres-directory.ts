@@ -142,7 +142,13 @@ class TableDirectory implements PostgresDirectory {
       const message = readMessage(sent);
       if (message) listener(message);
     });
-    await listening.start();
+    try {
+      await listening.start();
+    } catch (error) {
+      // The caller tries again, with another one.
+      await listening.end();
+      throw error;
+    }
     return () => listening.end();
   }
 

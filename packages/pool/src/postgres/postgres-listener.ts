@@ -21,6 +21,10 @@ export class PostgresListener {
 
   async start(): Promise<void> {
     const client = await this.#pool.connect();
+    if (this.#client || this.#isEnded) {
+      client.release(true);
+      return;
+    }
     const lost = (): void => {
       if (this.#client !== client) return;
       client.release(true);
@@ -57,6 +61,8 @@ export class PostgresListener {
   #again(): void {
     this.#client = undefined;
     if (this.#isEnded) return;
+    // A connection that is lost while it begins to listen is reported twice.
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.start().catch(() => this.#again());
     }, againAfterMs);

@@ -51,7 +51,8 @@ export function statementsFor(table: string): Statements {
       greatest(0, extract(epoch from ends_at - ${now}) * 1000)::float8 AS lease,
       CASE WHEN NOT taken THEN pg_notify(${channel("owner")}, json_build_object('key', $1::text, 'event', request)::text)::text END
     FROM asked`,
-    renew: `UPDATE ${table} AS s SET ends_at = ${ends("$4")} FROM unnest($1::text[], $2::bigint[]) AS held (key, token)
+    // A renewal that comes late must not shorten what a later one has said.
+    renew: `UPDATE ${table} AS s SET ends_at = greatest(s.ends_at, ${ends("$4")}) FROM unnest($1::text[], $2::bigint[]) AS held (key, token)
     WHERE s.key = held.key AND s.token = held.token AND s.owner = $3 RETURNING s.key, s.token::text AS token, s.request`,
     update: `UPDATE ${table} SET note = $4, kept = $5 WHERE ${own}`,
     // The row stays for its token, which later ones must exceed: a statement may have to wait, and then has an old time.

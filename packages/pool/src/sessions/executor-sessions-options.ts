@@ -121,7 +121,7 @@ export function assertKept({ checkpoints, ...options }: ExecutorSessionsOptions)
 export const executorSessionsOptions: z.ZodType<ExecutorSessionsOptions> = optionsSchema({
   create: callbackOption<ExecutorSessionsOptions["create"]>(),
   directory: objectOption<SessionDirectory>(
-    ["acquire", "renew", "release"],
+    ["acquire", "renew", "update", "release", "listen"],
     "a directory of sessions, such as redisDirectory(client)",
   ).exactOptional(),
   checkpoints: objectOption<CheckpointStore>(

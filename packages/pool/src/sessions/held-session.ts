@@ -91,6 +91,11 @@ export class HeldSession {
     }
   }
 
+  /** Call this when a result has told what is lost: the next one need not, wherever it is. */
+  told(): void {
+    this.#lease.told();
+  }
+
   /** Keeps the way to its place up to date. Never rejects: what the directory has is the best that another process gets. */
   async noteHandle(): Promise<void> {
     if (!this.#executor) return;

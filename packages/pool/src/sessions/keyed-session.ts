@@ -183,6 +183,7 @@ export class KeyedSession implements Holder {
   worked(): boolean {
     this.#isReported = false;
     const hasLost = this.#lost !== undefined;
+    if (hasLost) this.#held?.told();
     this.#lost = undefined;
     return hasLost;
   }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { directoryStore } from "@fenced/checkpoints";
@@ -77,14 +77,22 @@ describe.each([
     it("a key whose process was stopped, and changes nothing when it comes back late", async () => {
       const { one, other, store } = await replicas(url, 2);
       await one.run("cid", "echo first > note");
-      const late = one.run("cid", "echo begun; sleep 0.5; echo late > note");
-      // It has the call, whose program goes on while its process is stopped.
+      const marks = await temporaryDirectory();
+      const [begun, go, written] = ["begun", "go", "written"].map((name) => join(marks, name));
+      const late = one.run(
+        "cid",
+        `touch ${begun}; until [ -e ${go} ]; do sleep 0.05; done; echo late > note; touch ${written}`,
+      );
       await one.run("dan", "true");
+      await eventually(() => access(`${begun}`));
       one.signal("SIGSTOP");
       expect(await other.run("cid", "cat note; echo second >> note")).toMatchObject({
         output: "first\n",
         stateLost: true,
       });
+      // The program of the stopped process goes on.
+      await writeFile(`${go}`, "");
+      await eventually(() => access(`${written}`));
       one.signal("SIGCONT");
       expect((await late).failed).toMatchObject({ code: "executor_stopped" });
       await eventually(() =>
