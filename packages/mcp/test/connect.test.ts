@@ -280,7 +280,7 @@ describe("--connect", needs("python3"), () => {
       ACA_POOL_MANAGEMENT_ENDPOINT: "https://region.dynamicsessions.io/pool",
     }).outcome;
     expect({ exitCode, stderr }).toEqual({
-      exitCode: 1,
+      exitCode: 2,
       stderr: expect.stringContaining("Code in this executor cannot"),
     });
   });

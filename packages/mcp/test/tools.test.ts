@@ -99,7 +99,7 @@ describe.each(transports)("over %s", (_, connect) => {
   it("reports a progress bar as a terminal shows it", needs("python3"), async () => {
     const code = `import os, sys, time
 print("loading", flush=True)
-for n in range(1, 101): sys.stdout.write(f"\\r\\x1b[32m{n}%\\x1b[0m |{'#' * n}")
+sys.stdout.write("".join(f"\\r\\x1b[32m{n}%\\x1b[0m |{'#' * n}" for n in range(1, 101)))
 sys.stdout.flush()
 while not os.path.exists('bar-seen'): time.sleep(.02)
 print("\\ndone")`;

@@ -53,9 +53,9 @@ export class KeptHostConnector implements Connector {
     this.#hostVariables = hostEnvironment(settings.inheritEnv);
   }
 
-  /** The work directory, if it is given or known. */
+  /** The work directory, if it is given. */
   get workDirectory(): string | undefined {
-    return this.#settings.left?.workspace ?? this.#settings.workDirectory;
+    return this.#settings.workDirectory;
   }
 
   /** @throws BackendUnavailableError if a work directory that is given does not exist and cannot be created. */

@@ -126,8 +126,7 @@ export class SessionLease {
 }
 
 /** Why a process that did not answer for too long has lost its sessions. */
-export const lateReason =
-  "This process could not renew its hold on the session in time, so another process may have it now.";
+const lateReason = "This process could not renew its hold on the session in time, so another process may have it now.";
 /** Why a process has lost a session that another one has. */
 export const takenReason = "Another process has taken the session, because this one did not renew its hold in time.";
 const abandonedReason = "The process that held the session ended, or lost its connection, without handing it over.";

@@ -3,8 +3,8 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it, vi } from "vitest";
 import { SessionLease } from "../../src/directory/session-lease.ts";
 import { memoryDirectory, type SessionNote } from "../../src/index.ts";
-import { checkpoint, handle } from "../support/directory-cases.ts";
 import { directoryAround } from "../support/directory-around.ts";
+import { checkpoint, handle } from "../support/directory-cases.ts";
 import { localSessions } from "../support/local-sessions.ts";
 import { eventually, failure, later, sh } from "../support/runs.ts";
 import { movingSessions, temporaryStore } from "../support/shared-sessions.ts";
@@ -64,7 +64,7 @@ describe("a session that this process holds", needs("bash"), () => {
 
 it("a lease's updates at the same time keep each other's changes", async () => {
   const notes: SessionNote[] = [];
-  const go = later<void>();
+  const go = later<true>();
   const owner = {
     async update(_hold: unknown, note: SessionNote) {
       await go.promise;
@@ -76,7 +76,7 @@ it("a lease's updates at the same time keep each other's changes", async () => {
   const found = { isHeld: true, token: 1, leaseMs: Infinity, note: {}, isAbandoned: false } as const;
   const lease = new SessionLease({ key: "ann", owner: "one", token: 1 }, found, { until: Infinity, owner });
   const updates = [lease.update({ checkpoint }), lease.update({ handle })];
-  go.give();
+  go.give(true);
   expect(await Promise.all(updates)).toEqual([true, true]);
   expect(notes.at(-1)).toEqual({ checkpoint, handle });
 });

@@ -60,11 +60,11 @@ describe("sessions in places of this machine with `keepAliveMs`", needs("python3
     const [one, last] = [leftSessions({ directory }), leftSessions({ directory })];
     await one.run("ann", sh("echo hers > note"));
     await one.drain();
-    const [asked, go] = [later<void>(), later<void>()];
+    const [asked, go] = [later<true>(), later<true>()];
     const other = leftSessions({
       directory,
       async connect(_key, handle) {
-        asked.give();
+        asked.give(true);
         await go.promise;
         return connectToLeft(handle);
       },
@@ -72,7 +72,7 @@ describe("sessions in places of this machine with `keepAliveMs`", needs("python3
     const run = failure(other.run("ann", sh("true")));
     await asked.promise;
     const drained = other.drain({ graceMs: 0 });
-    go.give();
+    go.give(true);
     await drained;
     expect(await run).toBeInstanceOf(ExecutorStoppedError);
     expect(await last.run("ann", sh("cat note"))).toMatchObject({ output: "hers\n", stateLost: false });

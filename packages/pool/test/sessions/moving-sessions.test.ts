@@ -1,5 +1,11 @@
 import { existsSync } from "node:fs";
-import { BackendUnavailableError, type CheckpointStore, ExecutorStoppedError, InvalidInputError, SessionInUseError } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  type CheckpointStore,
+  ExecutorStoppedError,
+  InvalidInputError,
+  SessionInUseError,
+} from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, vi } from "vitest";
@@ -94,7 +100,7 @@ describe("sessions that share a directory", needs("bash"), () => {
 
   it("have what calls do that begin while they are kept", async () => {
     const store = await temporaryStore();
-    const [listed, go] = [later<void>(), later<void>()];
+    const [listed, go] = [later<true>(), later<true>()];
     // Everything has been read by then.
     const checkpoints: CheckpointStore = {
       begin: async (...given) => {
@@ -103,7 +109,7 @@ describe("sessions that share a directory", needs("bash"), () => {
           has: (part) => writer.has(part),
           put: (bytes) => writer.put(bytes),
           async commit(checkpoint) {
-            listed.give();
+            listed.give(true);
             await go.promise;
             return writer.commit(checkpoint);
           },
@@ -124,7 +130,7 @@ describe("sessions that share a directory", needs("bash"), () => {
     const written = [files.write("late", ""), writer.write(Buffer.from("a")).then(() => writer.close())];
     const during = sessions.run("ann", sh("touch ran"));
     await new Promise(setImmediate);
-    go.give();
+    go.give(true);
     await Promise.all([...written, during]);
     await eventually(() => expect(sessions.counts).toMatchObject({ open: 0, ending: 0 }));
     expect((await sessions.run("ann", sh("ls"))).output).toBe("early\nlate\nran\nstreamed\n");

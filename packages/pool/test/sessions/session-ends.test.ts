@@ -45,11 +45,11 @@ describe("the end of a session", needs("bash"), () => {
     const directory = memoryDirectory();
     const steps = Array.from({ length: 30 }, (_, index) => index);
     for (const step of steps) {
-      const acquired = later<void>();
+      const acquired = later<true>();
       const answering = directoryAround(directory, {
         async acquire(...given) {
           const answer = await directory.acquire(...given);
-          acquired.give();
+          acquired.give(true);
           return answer;
         },
       });

@@ -34,7 +34,8 @@ it(
     }
     await client.sendCommand(["CONFIG", "RESETSTAT"]);
     await eventually(async () => expect((await calls()).get("evalsha") ?? 0).toBeGreaterThanOrEqual(6));
-    const { evalsha = 0, hmget = 0, hset = 0, ...others } = Object.fromEntries(await calls());
+    // A script that the server does not know yet is sent once, in a command of its own.
+    const { evalsha = 0, eval: _, hmget = 0, hset = 0, ...others } = Object.fromEntries(await calls());
     expect([hmget, hset]).toEqual([evalsha * perScript, evalsha * perScript]);
     expect(Object.keys(others).toSorted()).toEqual(["config|resetstat", "info", "pexpire", "time"]);
     expect(sessions.counts.open).toBe(count);
