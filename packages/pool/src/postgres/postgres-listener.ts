@@ -42,7 +42,12 @@ export class PostgresListener {
       await this.#letGo(client);
       throw error;
     }
-    if (this.#isEnded) await this.#letGo(client);
+    if (this.#hasEnded()) await this.#letGo(client);
+  }
+
+  /** It may end during any wait. */
+  #hasEnded(): boolean {
+    return this.#isEnded;
   }
 
   async end(): Promise<void> {

@@ -186,17 +186,19 @@ export class ExecutorSessions implements AsyncDisposable {
     const cancel = afterMs(startTimeoutMs, () => late.abort(connectedLate(startTimeoutMs)));
     let isEnded = false;
     try {
-      if (lease.over !== undefined) throw notRecorded(lease.over);
+      assertHeld(lease);
       const connecting = connectTo(lease.hold.key, lease.note, this.#options, late.signal);
       const left = await untilAborted(connecting, late.signal).catch((error: unknown) => {
         // It may come even so.
         connecting.then(leaveIt).catch(() => {});
         throw error;
       });
-      if (lease.over !== undefined) {
+      try {
+        assertHeld(lease);
+      } catch (error) {
         // It may be another process's by now.
         await leaveIt(left);
-        throw notRecorded(lease.over);
+        throw error;
       }
       await left?.[Symbol.asyncDispose]();
       isEnded = true;
@@ -387,6 +389,11 @@ export class ExecutorSessions implements AsyncDisposable {
     if (this.#options.onError) this.#options.onError(error);
     else process.emitWarning(error instanceof Error ? error : String(error));
   }
+}
+
+/** @throws BackendUnavailableError if the lease is over. */
+function assertHeld({ over }: SessionLease): void {
+  if (over !== undefined) throw notRecorded(over);
 }
 
 /** The error for the end of a session that the directory did not record. */
