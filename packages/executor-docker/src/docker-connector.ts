@@ -99,9 +99,9 @@ export class DockerConnector implements Connector {
     return new SupervisedBackend(settings, this);
   }
 
-  /** The work directory on this host, which code may be able to change. */
-  get boundDirectory(): string {
-    return this.#directories.workDirectory;
+  /** The work directory on this host, which code may be able to change; `undefined` if there is none yet. */
+  get boundDirectory(): string | undefined {
+    return this.#made && this.#directories.workDirectory;
   }
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {

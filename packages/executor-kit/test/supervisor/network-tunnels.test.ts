@@ -112,7 +112,6 @@ const open = (number: number, kind = 1): Buffer => encodeFrame(frameType.tunnelO
 describe("a forged supervisor", () => {
   it.each([
     ["opens a connection twice", [open(1), open(1)]],
-    ["opens a connection that nobody expects", [open(1, 0)]],
     ["opens a connection of no kind", [encodeFrame(frameType.tunnelOpen, 1)]],
     ["acknowledges half a number", [open(1), encodeFrame(frameType.tunnelTaken, 1, Buffer.from([1]))]],
     ["sends an unknown frame", [encodeFrame(99, 1)]],
@@ -120,6 +119,14 @@ describe("a forged supervisor", () => {
     const { say, lost } = await forged();
     say(...frames);
     expect(await lost).toBeInstanceOf(Error);
+  });
+
+  it("that opens a connection that nobody expects must drop it", async () => {
+    const { say, stdin } = await forged();
+    let sent = Buffer.alloc(0);
+    stdin.on("data", (bytes: Buffer) => (sent = Buffer.concat([sent, bytes])));
+    say(open(1, 0));
+    await expect.poll(() => sent.includes(encodeFrame(frameType.tunnelDrop, 1))).toBe(true);
   });
 
   it("gets no more connections than an honest one", async () => {
