@@ -178,9 +178,13 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
         },
       },
     );
-    const failed = errorOf(run(supervisor, "sleep 300"));
+    const output = new TextSink();
+    const failed = errorOf(run(supervisor, "echo $$; exec sleep 300", {}, output));
+    await output.begun;
     child.kill("SIGKILL");
     expect(await failed).toEqual(new Error("explained"));
+    // Whatever has started the supervisor ends what is left after it.
+    process.kill(Number(output.stdout), "SIGKILL");
     expect(lost).toHaveLength(1);
     await expect(run(supervisor, "true")).rejects.toThrow("explained");
     await expect(supervisor.reset()).rejects.toThrow("explained");
