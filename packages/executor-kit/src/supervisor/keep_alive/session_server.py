@@ -438,23 +438,26 @@ class Server:
 
 
 def promptly(call, *words):
-    """Reads or writes. Whoever has sent a descriptor can still make it wait, which must not stop this program."""
+    """Reads or writes. The program that has sent a descriptor can still make it wait, which must not stop this one."""
     global is_limited
-    is_limited = True
     signal.setitimer(signal.ITIMER_REAL, STUCK)
     try:
+        is_limited = True
         return call(*words)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         is_limited = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-# Code of the same user can send the signal, too.
 is_limited = False
 
 
 def too_late(*_):
-    if is_limited:
+    """Only the timer counts: code of the same user can send the signal at any moment, too."""
+    global is_limited
+    if is_limited and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
+        # Nothing outside `promptly` expects the error.
+        is_limited = False
         raise TimeoutError
 
 

@@ -116,6 +116,29 @@ try_all()
     await place.over();
   });
 
+  it("is neither ended nor cut off by alarms that others of its user send it", async () => {
+    const place = await KeptPlace.open(60_000);
+    let connections = 0;
+    const connect = (): Promise<Streams> => {
+      connections += 1;
+      return Promise.resolve(place.attach());
+    };
+    const first = await place.connect({ first: place.first, connect });
+    const code = `
+import signal
+print("begun", flush=True)
+while True: os.kill(${place.server.pid}, signal.SIGALRM)
+`;
+    for (let count = 0; count < 2; count += 1) await attacker(place, code);
+    const output = "x".repeat(4_000_000);
+    for (let round = 0; round < 5; round += 1) {
+      expect((await printed(first, "python3", "-c", `print("x" * ${output.length}, end="")`)) === output).toBe(true);
+    }
+    expect(connections).toBe(0);
+    await first.link.end();
+    await place.over();
+  });
+
   it("keeps nothing of a thousand connections, wherever they end", async () => {
     const place = await KeptPlace.open(60_000);
     const first = await place.connect({ first: place.first });
