@@ -57,7 +57,7 @@ export class KeptPlace {
     return place;
   }
 
-  /** A connection as any program of this machine can open it. */
+  /** Opens a connection, as any program on this machine can. */
   attach(): Streams {
     return this.#spawn(attachCommand(this.name)).streams;
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   BackendUnavailableError,
   type CodeExecutor,
@@ -208,9 +209,7 @@ const lostVariables: ConformanceCase = {
     const dying = "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(1), os._exit(1))).start()";
     await kit.succeed(first, { language: "python", code: dying });
     await detach(kit, first);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 2000);
-    });
+    await sleep(2000);
     const second = await connect(kit, handle);
     assert.equal((await kit.succeed(second, { language: "python", code: "print(1)" })).stateLost, true);
     assert.equal((await kit.succeed(second, { language: "python", code: "print(2)" })).stateLost, false);

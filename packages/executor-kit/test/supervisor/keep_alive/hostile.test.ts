@@ -36,7 +36,7 @@ async function descriptors(place: KeptPlace): Promise<number> {
 /** Runs a program that attacks the session as others of this user can, until the test ends. */
 async function attacker(place: KeptPlace, code: string): Promise<void> {
   const begin = "import array, os, socket, sys, time\n";
-  const child = spawn("python3", ["-c", `${begin}${code}`, `@${place.name}`], { stdio: "pipe" });
+  const child = spawn("python3", ["-c", `${begin}${code}`, place.name], { stdio: "pipe" });
   onTestFinished(async () => {
     child.kill("SIGKILL");
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -47,7 +47,7 @@ async function attacker(place: KeptPlace, code: string): Promise<void> {
 const connecting = `
 def connect():
     there = socket.socket(socket.AF_UNIX)
-    there.connect("\\0" + sys.argv[1][1:])
+    there.connect("\\0" + sys.argv[1])
     return there
 def give(there, *descriptors):
     there.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))])
@@ -165,7 +165,7 @@ for n in range(1000):
     one.close()
     there.close()
 `;
-    await python("python3", ["-c", code, `@${place.name}`, said]);
+    await python("python3", ["-c", code, place.name, said]);
     await expect.poll(() => descriptors(place), { timeout: 20_000 }).toBe(before);
     expect(await printed(first, "echo", "still")).toBe("still\n");
     await first.link.end();
