@@ -4,19 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, ExecutorStoppedError, SessionInUseError } from "@fenced/core";
 import { afterMs, joinSignals, untilAborted, within } from "@fenced/core/abort";
 import { PlaceGone } from "../../place.ts";
-import { Heartbeat } from "../../processes/heartbeat.ts";
 import type { SupervisorStreams } from "../start/connect-supervisor.ts";
 import { type Answer, shakeHands } from "./handshake.ts";
-import { type Packet, packetKind, type PacketReader, type PacketWriter, pieceBytes, verdict } from "./packets.ts";
+import { closeStreams, LinkConnection } from "./link-connection.ts";
+import { type Packet, packetKind, pieceBytes, verdict } from "./packets.ts";
 import { SentBytes } from "./sent-bytes.ts";
 
 /** Bytes that were sent and have not arrived, beyond which nothing more is sent. */
 const mostUnreceived = 1_048_576;
 /** How many bytes are received before the session is told, if there is nothing else to send. */
 const ackBytes = 262_144;
-const tickMs = 2000;
-/** How many signs of life in a row may be missing. */
-const patience = 4;
 /** Delays between attempts to connect again, in milliseconds; the last one is repeated. */
 const delays: readonly number[] = [0, 50, 100, 200, 500, 1000, 2000];
 /** Time limit for an attempt to connect again in milliseconds. */
@@ -64,7 +61,7 @@ export class SessionLink {
   readonly #ending = new AbortController();
   #received = 0;
   #told = 0;
-  #connection: Connection | undefined;
+  #connection: LinkConnection | undefined;
   /** Continues the writer that waits for room. */
   #onRoom: (() => void) | undefined;
   #error: Error | undefined;
@@ -106,7 +103,7 @@ export class SessionLink {
       link.#use(streams, answer);
       return link;
     } catch (error) {
-      close(streams);
+      closeStreams(streams);
       throw error;
     }
   }
@@ -177,10 +174,9 @@ export class SessionLink {
   }
 
   #use(streams: SupervisorStreams, { reader, writer, received, rest }: Answer): void {
-    const connection = new Connection(streams, { reader, writer }, (packets) => this.#take(packets, connection));
+    const connection = new LinkConnection(streams, { reader, writer }, (packets) => this.#take(packets, connection));
     this.#connection = connection;
     this.#told = this.#received;
-    this.#sent.received(received);
     this.#sent.rewind();
     void connection.closed.then(() => this.#cut(connection));
     this.#arrived(received);
@@ -189,7 +185,7 @@ export class SessionLink {
     this.#settle();
   }
 
-  #take(packets: readonly Packet[], connection: Connection): void {
+  #take(packets: readonly Packet[], connection: LinkConnection): void {
     for (const { kind, received, payload } of packets) {
       if (this.#connection !== connection) return;
       this.#arrived(received);
@@ -237,7 +233,7 @@ export class SessionLink {
     }
   }
 
-  #cut(connection: Connection): void {
+  #cut(connection: LinkConnection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     if (!this.#error && this.#parting === undefined) void this.#again();
@@ -271,7 +267,7 @@ export class SessionLink {
     const connecting = this.#access.connect(signal);
     // It may come too late.
     const streams = await untilAborted(connecting, signal).catch((error: unknown) => {
-      void connecting.then(close, () => {});
+      void connecting.then(closeStreams, () => {});
       throw error;
     });
     try {
@@ -283,10 +279,10 @@ export class SessionLink {
       if (answer.verdict === verdict.replaced) this.#replaced();
       else this.#lose(new Error("the session has forgotten this program"));
     } catch (error) {
-      close(streams);
+      closeStreams(streams);
       throw error;
     }
-    close(streams);
+    closeStreams(streams);
     return true;
   }
 
@@ -307,85 +303,9 @@ export class SessionLink {
   }
 }
 
-/** One connection to a session. */
-class Connection {
-  /** Resolves when it has ended. */
-  readonly closed: Promise<void>;
-  readonly #streams: SupervisorStreams;
-  readonly #writer: PacketWriter;
-  readonly #heartbeat: Heartbeat;
-  readonly #pings: (() => void)[] = [];
-  #end: () => void = () => {};
-  #received = 0;
-
-  constructor(
-    streams: SupervisorStreams,
-    { reader, writer }: { readonly reader: PacketReader; readonly writer: PacketWriter },
-    take: (packets: readonly Packet[]) => void,
-  ) {
-    this.#streams = streams;
-    this.#writer = writer;
-    const { stdin, stdout } = streams;
-    this.closed = new Promise((resolve) => {
-      this.#end = resolve;
-    });
-    for (const end of ["end", "close", "error"]) stdout.on(end, () => this.#end());
-    for (const end of ["close", "error"]) stdin.on(end, () => this.#end());
-    // Streams that have ended before this say so no more.
-    if (stdin.destroyed || stdout.destroyed || stdout.readableEnded) this.#end();
-    stdout.on("data", (bytes: Buffer) => {
-      try {
-        take(reader.push(bytes));
-      } catch {
-        // Something else has written to it.
-        this.close();
-      }
-    });
-    this.#heartbeat = new Heartbeat({
-      name: "the session",
-      tickMs,
-      patience,
-      ping: () => this.#ping(),
-      onLost: () => this.close(),
-    });
-    void this.closed.then(() => this.close());
-  }
-
-  begin(): void {
-    this.#streams.stdout.resume();
-  }
-
-  send(kind: number, received: number, payload?: Uint8Array): void {
-    this.#received = received;
-    if (this.#streams.stdin.writable) this.#streams.stdin.write(this.#writer.packet(kind, received, payload));
-  }
-
-  ponged(): void {
-    this.#pings.shift()?.();
-  }
-
-  close(): void {
-    this.#heartbeat.stop();
-    close(this.#streams);
-    this.#end();
-  }
-
-  #ping(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#pings.push(resolve);
-      this.send(packetKind.ping, this.#received);
-    });
-  }
-}
-
 function toBuffer(chunk: unknown): Buffer {
   if (Buffer.isBuffer(chunk)) return chunk;
   throw new TypeError("only bytes can be written");
-}
-
-function close({ stdin, stdout }: SupervisorStreams): void {
-  stdin.on("error", () => {}).destroy();
-  stdout.on("error", () => {}).destroy();
 }
 
 function inUse(): SessionInUseError {
