@@ -259,7 +259,7 @@ function newEnding(): Ending {
   const gone = new Promise<true>((resolve) => {
     settle = () => resolve(true);
   });
-  return { gone, settle: () => settle() };
+  return { gone, settle };
 }
 
 /** Splits bytes into pieces; returns at least one. */
