@@ -18,8 +18,8 @@ export const keepAliveOptions: OptionSchemas<KeepAliveOptions> = {
 };
 
 /**
- * Returns settings without functions, callbacks and what was restored, for the handle of a session: whoever connects
- * gives the functions and callbacks anew.
+ * Returns settings without functions, callbacks and what was restored, for the handle of a session: a program
+ * that connects passes its own.
  */
 export function withoutCallbacks(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { functions: _, restore: __, ...rest } = settings;

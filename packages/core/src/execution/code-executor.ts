@@ -147,7 +147,8 @@ export interface CodeExecutor extends AsyncDisposable {
 
   /**
    * Where the session is, for `connectExecutor` in another program, if `capabilities.keepAlive` is true: plain JSON with
-   * a secret. Another one after each restart, and after a session that was lost. `undefined` before `start()`.
+   * a secret. Each `start()` makes another one, as does the next call after a session was lost; `restart()` may.
+   * `undefined` before `start()`.
    *
    * @throws ComponentError if a setting cannot be dumped.
    */

@@ -6,7 +6,7 @@ import type { JsonObject } from "../json-value.ts";
 
 /**
  * Where a session is that outlives its program, and how to use it: what `connectExecutor` needs. Plain JSON. It contains
- * the session's key: whoever has it can run code there, and read and change its files, so keep it like a password.
+ * the session's key: anyone who has it can run code there, and read and change its files, so keep it like a password.
  */
 export interface SessionHandle {
   readonly version: 1;

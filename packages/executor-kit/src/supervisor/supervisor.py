@@ -302,7 +302,7 @@ def main():
         for descriptor, mask in events.poll(0 if measuring else 0.005 if killing else 5):
             serve(descriptor, mask)
         if keeper.is_stopped():
-            # Its end is what cleans up after the session. The first process of a container cannot be killed from inside.
+            # Its end is what cleans up after the session. No signal from inside kills the first process of a container.
             processes.kill([os.getppid()])
             leave()
         blocks.kill_on()

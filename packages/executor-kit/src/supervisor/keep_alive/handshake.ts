@@ -49,8 +49,8 @@ export interface Answer {
 /**
  * Proves to a session that this program knows its key, and the other way round. The stream is paused when this returns.
  *
- * @throws PlaceGone if the session is over; BackendUnavailableError if it does not answer within 30 s, or something else does; with what it said
- * on standard error.
+ * @throws PlaceGone if the session is over; BackendUnavailableError if it does not answer within 30 s, or something else
+ * does; with what it said on standard error.
  */
 export async function shakeHands(streams: SupervisorStreams, caller: Caller): Promise<Answer> {
   const { stdin, stdout, stderr } = streams;

@@ -1,7 +1,7 @@
 """The main process of a place whose session outlives the programs that use it: starts the supervisor, and ends with the session.
 
 Arguments: the name of the session's abstract socket, the supervisor's program, and its arguments, of which the sixth is ours to fill
-in. Nothing inside a container can stop or kill its first process. Python 3.8 or later, Linux, standard library only.
+in. No signal from inside a container stops or kills its first process. Python 3.8 or later, Linux, standard library only.
 """
 
 import os
