@@ -89,8 +89,8 @@ export interface Place {
 
   /**
    * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`; but a program is
-   * started only once, so after `PlaceGone` it ends with an error. Children
-   * that it leaves running stay alive until `reset`. Required if the executor's `capabilities.processes` is true.
+   * started only once, so after `PlaceGone` it ends with an error. Children that it leaves running stay alive until
+   * `reset`. Required if the executor's `capabilities.processes` is true.
    */
   runProgram?(program: ProgramRun, sink: Sink): Promise<BlockOutcome>;
 

@@ -9,8 +9,8 @@ import { WorkspacePathError } from "../errors/workspace-path-error.ts";
 
 /**
  * Returns the HTTP status for an error: 400 for invalid input and for paths out of the workspace, 404 for a missing
- * file or run, 409 for a session that another program uses, 410 for a stopped executor or session, 429 for a quota, 503 for an unreachable backend, and 500 for everything
- * else.
+ * file or run, 409 for a session that another program uses, 410 for a stopped executor or session, 429 for a quota, 503
+ * for an unreachable backend, and 500 for everything else.
  *
  * @example
  * app.onError((error, context) => context.json(toJson(error), httpStatus(error)));

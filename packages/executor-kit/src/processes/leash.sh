@@ -1,11 +1,12 @@
 # shellcheck shell=sh
 # Waits until its input ends, which means that the program that started it has ended, and then cleans up after that program.
-# Arguments: the mark of processes (a name and a value), the owner of a directory, control groups (one a line), a directory to remove if it is owned, the
-# marker file in it that says so, a named pipe, the number of prefixes, the prefixes, what to remove. It kills processes until it finds
-# none, and only then removes files, with the functions of `removal.sh`, because nothing in the session changes them any more. The owned
-# directory comes last and is entered first, so that no link can lead elsewhere. A named pipe that somebody puts in place of the marker
-# at that moment blocks only this shell. Until its input ends, it makes the named pipe among its arguments for each line that it reads,
-# because a large program takes much longer to start another one. That program may end before it reads the answer.
+# Arguments: the mark of processes (a name and a value), the owner of a directory, control groups (one a line), a directory to remove
+# if it is owned, the marker file in it that says so, a named pipe, the number of prefixes, the prefixes, what to remove. It kills
+# processes until it finds none, and only then removes files, with the functions of `removal.sh`, because nothing in the session changes
+# them any more. The owned directory comes last and is entered first, so that no link can lead elsewhere. A named pipe that somebody
+# puts in place of the marker at that moment blocks only this shell. Until its input ends, it makes the named pipe among its arguments
+# for each line that it reads, because a large program takes much longer to start another one. That program may end before it reads the
+# answer.
 trap '' HUP INT TERM PIPE
 mark=$1=$2 owner=$3 groups=$4 owned=$5 marker=$6 pipe=$7 prefixes=$8
 shift 8
