@@ -105,16 +105,17 @@ export class DockerConnector implements Connector {
   }
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
-    const { options, id, table, left } = this.#request;
+    const { options, id, table } = this.#request;
     const isFirst = this.#current === undefined;
+    const left = isFirst ? this.#request.left : undefined;
     if (!isFirst) await this.#findDaemonAgain();
     const directory = `/tmp/fenced-${id.slice(0, 8)}`;
-    if (!isFirst || !left) await this.#makeDirectories();
+    if (!left) await this.#makeDirectories();
     const { keepAliveMs = 0 } = options;
-    const address = keepAliveMs > 0 ? ((isFirst ? left : undefined) ?? newAddress()) : undefined;
+    const address = keepAliveMs > 0 ? (left ?? newAddress()) : undefined;
     const opened = await openContainer(
       {
-        ...(isFirst && left && { left }),
+        ...(left && { left }),
         ...(address && { address }),
         // A pull has been done for the first one.
         options: isFirst ? options : { ...options, pull: pullAgain(options) },
@@ -133,7 +134,7 @@ export class DockerConnector implements Connector {
       this.#current = opened.container;
       return connection;
     } catch (error) {
-      if (opened.isLeft) await opened.container.leave();
+      if (left) await opened.container.leave();
       else await discard(opened);
       throw error;
     }
@@ -160,7 +161,7 @@ export class DockerConnector implements Connector {
     directory: string,
     address: SessionAddress | undefined,
   ): Promise<Connection> {
-    const { container, foreign, hasNetwork, isLeft } = opened;
+    const { container, kind, foreign, hasNetwork } = opened;
     const { options, table, givenLanguages, id } = this.#request;
     const { supervisor } = container;
     if (this.#published && !supervisor) {
@@ -181,7 +182,7 @@ export class DockerConnector implements Connector {
       isLosing: () => container.isLosing,
       hasNetwork: hasNetwork || isCutOff,
       outlivesSession: options.stopContainer === false || foreign,
-      isLeft,
+      isLeft: kind === "left",
       ...(address && { session: sessionToJson({ id, ...address }, { container: container.id }) }),
       ...(isCutOff && { capabilities: cutOff }),
       ...(this.#published && { ports: this.#published.ports }),
@@ -194,9 +195,9 @@ export class DockerConnector implements Connector {
   }
 
   /** The files of a session that outlives this program are reached only through its supervisor, from wherever that is. */
-  #openWorkspace({ container, kind, isLeft }: OpenContainer): Promise<PlaceWorkspace> | PlaceWorkspace {
+  #openWorkspace({ container, kind }: OpenContainer): Promise<PlaceWorkspace> | PlaceWorkspace {
     const { options } = this.#request;
-    if ((options.keepAliveMs ?? 0) > 0) return this.#openSent(container, isLeft ? "left" : kind);
+    if ((options.keepAliveMs ?? 0) > 0) return this.#openSent(container, kind);
     if (kind === "volume") return this.#openVolume(container);
     return new HostWorkspace(this.#directories, { keepFiles: keepsFiles(options), seenAs: workspacePath });
   }
@@ -276,13 +277,10 @@ export class DockerConnector implements Connector {
     return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
   }
 
-  /**
-   * @param kind - where the work directory comes from; one that an earlier program has left may be another host's.
-   * @throws InvalidInputError if there is no supervisor.
-   */
+  /** @throws InvalidInputError if there is no supervisor. */
   async #openSent(
     { id, inventory, supervisor }: RunningContainer,
-    kind: OpenContainer["kind"] | "left",
+    kind: OpenContainer["kind"],
   ): Promise<SentWorkspace> {
     const { options, functions, functionsModule } = this.#request;
     if (!supervisor) throw noServer(options.image ?? defaultImage);
@@ -294,6 +292,7 @@ export class DockerConnector implements Connector {
       filePrefix: this.#directories.filePrefix,
       keepFiles: keepsFiles(options),
       functionsModule,
+      // The directory of an earlier program may be another host's.
       ...(kind === "bind" && { onHost: this.#directories.workDirectory }),
       hasPackage: functions.some(({ language }) => language === "javascript"),
     });

@@ -34,14 +34,12 @@ import { isMissingSource, lacksPython, lacksShell, noServer, noShell, notBound }
 /** A container that is ready for blocks. */
 export interface OpenContainer {
   readonly container: RunningContainer;
-  /** How the work directory is provided in the container. */
-  readonly kind: "bind" | "volume";
+  /** How the work directory is provided in the container; `left`: by an earlier program, which has left the session. */
+  readonly kind: "bind" | "volume" | "left";
   /** True if somebody else created it, so it is neither ended nor removed. */
   readonly foreign: boolean;
   /** True if it has its own network. */
   readonly hasNetwork: boolean;
-  /** An earlier program has left it. */
-  readonly isLeft: boolean;
 }
 
 /**
@@ -120,10 +118,11 @@ async function openLeft(
     if (isNotFound(error)) throw new PlaceGone("its container was removed");
     throw error;
   });
-  if (info.State.Paused) throw isPaused(info.Name.replace("/", ""));
+  const name = info.Name.replace("/", "");
+  if (info.State.Paused) throw isPaused(name);
   if (!info.State.Running || info.Config.Labels[ownerLabel] !== left.id) throw new PlaceGone("its container has ended");
   const entry = {
-    name: info.Name.replace("/", ""),
+    name,
     running: true,
     leashed: false,
     supervisor: "main" as const,
@@ -131,12 +130,10 @@ async function openLeft(
     directory,
     socket: undefined,
     user: undefined,
-    ...(address && {
-      session: { ...address, keepAliveMs: options.keepAliveMs ?? 0, takeOver: left.takeOver, isLeft: true },
-    }),
+    ...(address && { session: { ...address, keepAliveMs: options.keepAliveMs ?? 0, takeOver: left.takeOver } }),
   };
   const container = await RunningContainer.open(daemon, found, entry, signal);
-  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), isLeft: true };
+  return { container, kind: "left", foreign: false, hasNetwork: hasNetwork(options) };
 }
 
 function isPaused(name: string): BackendUnavailableError {
@@ -169,7 +166,7 @@ async function openExisting(
     const bound = await isSame(directories, probe, container);
     if (bound) await checkMounts(mounts, container, () => container.detach());
     const networked = info.HostConfig.NetworkMode !== "none";
-    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked, isLeft: false };
+    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked };
   } finally {
     await removeProbe(directories, probe);
   }
@@ -219,7 +216,7 @@ async function openBound(
     const container = await openNew(request, { user: user.name, probe, source, mounts }, signal);
     if (await isSame(directories, probe, container)) {
       await checkMounts(mounts, container, () => container.end(true));
-      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options), isLeft: false };
+      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options) };
     }
     const said = container.inventory.probe ?? "it is not there";
     await container.end(true);
@@ -243,7 +240,7 @@ async function openWithVolume(
   const user = userForVolume(options.user, options.hardened ?? true);
   const container = await openNew(request, { user, probe: undefined, source: undefined, mounts }, signal);
   await checkMounts(mounts, container, () => container.end(true));
-  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), isLeft: false };
+  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options) };
 }
 
 /** What differs between a mounted work directory and a volume. */
@@ -289,7 +286,7 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
     await nameUser(created, binding.user, `${directory}/home`);
     const supervisor = leashed ? ("main" as const) : { command };
     const { keepAliveMs = 0 } = options;
-    const session = address && { ...address, keepAliveMs, takeOver: false, isLeft: false };
+    const session = address && { ...address, keepAliveMs, takeOver: false };
     const isShared = binding.probe !== undefined && !session;
     const socket = isShared ? path.join(workDirectory, socketOf(binding.probe)) : undefined;
     const user = binding.user;

@@ -52,8 +52,6 @@ export interface ContainerEntry {
   readonly session?: SessionAddress & {
     readonly keepAliveMs: number;
     readonly takeOver: boolean;
-    /** An earlier program has left it. */
-    readonly isLeft: boolean;
   };
 }
 
@@ -276,7 +274,7 @@ export class RunningContainer {
   }
 
   async #openLink(
-    { key, keepAliveMs, takeOver, isLeft, socket }: NonNullable<ContainerEntry["session"]>,
+    { key, keepAliveMs, takeOver, socket }: NonNullable<ContainerEntry["session"]>,
     signal: AbortSignal,
   ): Promise<SessionLink> {
     const connect = async (): Promise<ProgramStreams> => {
@@ -292,7 +290,8 @@ export class RunningContainer {
         throw error;
       }
     };
-    const first = isLeft || !this.#leash ? undefined : splitOutputs(this.#leash);
+    // A session that an earlier program has left is reached only by `exec`.
+    const first = this.#leash && splitOutputs(this.#leash);
     return SessionLink.open({ key, keepAliveMs, takeOver, signal, connect, ...(first && { first }) });
   }
 
