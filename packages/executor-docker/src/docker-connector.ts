@@ -19,6 +19,7 @@ import {
   newAddress,
   type PlaceWorkspace,
   PublishedPorts,
+  pythonOf,
   requestedSettings,
   SentWorkspace,
   type SessionAddress,
@@ -311,10 +312,6 @@ export class DockerConnector implements Connector {
     await workspace.prepare();
     return workspace;
   }
-}
-
-function pythonOf({ programs }: RunningContainer["inventory"]): string {
-  return programs.get("python3") ?? programs.get("python") ?? "python3";
 }
 
 const cutOff: Partial<ExecutorCapabilities> = { network: "none" };

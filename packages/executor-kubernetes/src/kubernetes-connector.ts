@@ -5,6 +5,7 @@ import { type CommandLineRequest, findPlaceLanguages, programsPlace, programsOf 
 import {
   type Connection,
   type Connector,
+  pythonOf,
   requestedSettings,
   SentWorkspace,
   SessionNetwork,
@@ -101,7 +102,7 @@ export class KubernetesConnector implements Connector {
       languages: findPlaceLanguages(table, givenLanguages, inventory, image),
       workspace: new SentWorkspace({
         supervisor,
-        python: inventory.programs.get("python3") ?? inventory.programs.get("python") ?? "python3",
+        python: pythonOf(inventory),
         path: workspacePath,
         filePrefix: `.fenced-${id.slice(0, 8)}-`,
         keepFiles: options.cleanupTempFiles === false,

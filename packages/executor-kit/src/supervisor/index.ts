@@ -1,6 +1,7 @@
 export {
   connectSupervisor,
   type ConnectOptions,
+  pythonOf,
   type SupervisorAnswer,
   type SupervisorInventory,
   type SupervisorStreams,

@@ -1,6 +1,12 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { Heartbeat } from "@fenced/executor-kit";
-import { connectSupervisor, Loss, type Supervisor, type SupervisorInventory } from "@fenced/executor-kit/supervisor";
+import {
+  connectSupervisor,
+  Loss,
+  pythonOf,
+  type Supervisor,
+  type SupervisorInventory,
+} from "@fenced/executor-kit/supervisor";
 import type { WebSocket } from "ws";
 import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
 import { closePodNetwork } from "../network/pod-network.ts";
@@ -118,12 +124,10 @@ export class RunningPod {
    * @throws like `closePodNetwork`.
    */
   async closeNetwork(signal: AbortSignal): Promise<void> {
-    const { programs } = this.inventory;
-    const python = programs.get("python3") ?? programs.get("python") ?? "python3";
     // The policy is deleted with the pod's object, which therefore must outlive the pod's last process.
     this.#hasPolicy = true;
     await closePodNetwork(
-      { client: this.#client, metadata: this.metadata, supervisor: this.supervisor, python },
+      { client: this.#client, metadata: this.metadata, supervisor: this.supervisor, python: pythonOf(this.inventory) },
       signal,
     );
   }

@@ -16,6 +16,7 @@ import {
   type Connection,
   type Connector,
   newAddress,
+  pythonOf,
   SentWorkspace,
   sessionMark,
   sessionServerCommand,
@@ -87,13 +88,12 @@ export class KeptHostConnector implements Connector {
     const started = await KeptProcess.open(session, signal);
     const running = await RunningSupervisor.open(started, signal);
     this.#isFirst = false;
-    const { programs } = running.inventory;
     return {
       runner: running.supervisor,
       languages,
       workspace: new SentWorkspace({
         supervisor: running.supervisor,
-        python: programs.get("python3") ?? programs.get("python") ?? "python3",
+        python: pythonOf(running.inventory),
         path: workspace,
         filePrefix,
         ownPrefix: prefixOf(id),

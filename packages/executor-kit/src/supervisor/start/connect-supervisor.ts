@@ -60,6 +60,11 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly probe?: string;
 }
 
+/** The path of Python where a supervisor runs. */
+export function pythonOf({ programs }: SupervisorInventory): string {
+  return programs.get("python3") ?? programs.get("python") ?? "python3";
+}
+
 /** Interpreters that live from block to block, and that an earlier host has left to this one. */
 export interface LeftInterpreters {
   /** At most one; it has a number, and may show values the way IPython does. */
