@@ -16,7 +16,13 @@ export {
 export { type KeepAliveOptions, keepAliveOptions, withoutCallbacks } from "./keep-alive-options.ts";
 export { absolutePath, absolutePaths } from "./workspace/absolute-paths.ts";
 export { type FileOwner, PinnedDirectory } from "./workspace/pinned-directory.ts";
-export { asWorkspaceError, diskFull, errorCode, isDiskFull } from "./workspace/workspace-errors.ts";
+export {
+  asWorkspaceError,
+  directoryNotCreated,
+  diskFull,
+  errorCode,
+  isDiskFull,
+} from "./workspace/workspace-errors.ts";
 export { functionStub } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";
 export { functionVariables } from "./functions/function-variables.ts";
@@ -66,7 +72,7 @@ export {
   writeOwnFile,
 } from "./workspace/session-directories.ts";
 export { pythonCandidates } from "./python-candidates.ts";
-export { creationRemedy, refusalRemedy } from "./workspace/refusal-remedy.ts";
+export { refusalRemedy } from "./workspace/refusal-remedy.ts";
 export { removeTree } from "./workspace/walk-tree.ts";
 export { RemoteFiles, type RemoteFileAccess } from "./workspace/remote-files.ts";
 export { pathBytes, pathOfLatin1 } from "./workspace/path-bytes.ts";

@@ -1,6 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
-import { BackendUnavailableError } from "@fenced/core";
-import { creationRemedy, errorCode, removeTree } from "@fenced/executor-kit";
+import { directoryNotCreated, removeTree } from "@fenced/executor-kit";
 
 /**
  * Creates a directory on this host to run blocks in, if it is missing.
@@ -11,13 +10,7 @@ export async function makeHostDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { recursive: true });
   } catch (cause) {
-    throw new BackendUnavailableError(
-      `The work directory could not be created: ${cause instanceof Error ? cause.message : String(cause)}`,
-      {
-        remedy: creationRemedy(errorCode(cause)),
-        cause,
-      },
-    );
+    throw directoryNotCreated(cause);
   }
 }
 

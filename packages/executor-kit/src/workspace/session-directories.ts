@@ -13,9 +13,9 @@ import type { LeashOptions } from "../processes/leash.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import { DirectoryFiles } from "./directory-files.ts";
 import { openRegularFile, type FileOwner, PinnedDirectory } from "./pinned-directory.ts";
-import { creationRemedy, refusalRemedy } from "./refusal-remedy.ts";
+import { refusalRemedy } from "./refusal-remedy.ts";
 import { removeEntry, removeTree } from "./walk-tree.ts";
-import { errorCode, workspaceReplaced } from "./workspace-errors.ts";
+import { errorCode, directoryNotCreated, workspaceReplaced } from "./workspace-errors.ts";
 
 /** Maximum size of an executor's own file. */
 const longestOwnFile = 1_048_576;
@@ -89,13 +89,7 @@ export class SessionDirectories {
       const { uid, gid } = await directory.stat();
       this.#owner = { uid, gid };
     } catch (cause) {
-      throw new BackendUnavailableError(
-        `The work directory could not be created: ${cause instanceof Error ? cause.message : String(cause)}`,
-        {
-          remedy: creationRemedy(errorCode(cause)),
-          cause,
-        },
-      );
+      throw directoryNotCreated(cause);
     }
   }
 

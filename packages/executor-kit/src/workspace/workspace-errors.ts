@@ -1,6 +1,6 @@
 import { BackendUnavailableError, FencedError, FileNotFoundError, InvalidInputError } from "@fenced/core";
 import { unusableName } from "./path-bytes.ts";
-import { refusalRemedy } from "./refusal-remedy.ts";
+import { creationRemedy, refusalRemedy } from "./refusal-remedy.ts";
 import { outsideWorkspace } from "./workspace-path.ts";
 
 /** The `code` of a system error, such as `"ENOENT"`; `undefined` if it has none. */
@@ -74,6 +74,15 @@ export function isDiskFull(error: unknown): boolean {
 export function diskFull(what: string, cause: unknown = { code: "ENOSPC" }): BackendUnavailableError {
   return new BackendUnavailableError(`There is no space left for ${what}: the disk is full`, {
     remedy: "Remove what is not needed with `files.remove()` or in a block, then try again.",
+    cause,
+  });
+}
+
+/** The error for a work directory on this host that could not be created. */
+export function directoryNotCreated(cause: unknown): BackendUnavailableError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new BackendUnavailableError(`The work directory could not be created: ${reason}`, {
+    remedy: creationRemedy(errorCode(cause)),
     cause,
   });
 }

@@ -2,14 +2,12 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { BackendUnavailableError } from "@fenced/core";
 import {
   blockEnvironment,
   ControlGroup,
-  errorCode,
   hostEnvironment,
   Leash,
-  refusalRemedy,
+  directoryNotCreated,
   SessionDirectories,
 } from "@fenced/executor-kit";
 import {
@@ -66,10 +64,7 @@ export class KeptHostConnector implements Connector {
     try {
       await mkdir(workDirectory, { recursive: true });
     } catch (cause) {
-      throw new BackendUnavailableError(`The work directory could not be created: ${String(cause)}`, {
-        remedy: refusalRemedy(errorCode(cause)),
-        cause,
-      });
+      throw directoryNotCreated(cause);
     }
   }
 

@@ -1,4 +1,4 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { needs, nightly } from "@fenced/test-support";
@@ -65,6 +65,15 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash"), ()
     expect(executor.handle).not.toEqual(handle);
     await executor.stop();
     await expect.poll(remains, { timeout: 30_000 }).toEqual([]);
+  });
+
+  it("says that a file is in the way of its work directory", async () => {
+    const file = path.join(await temporaryDirectory(), "file");
+    await writeFile(file, "");
+    for (const workDir of [file, path.join(file, "work")]) {
+      const executor = createKept({ warm: {}, keepAliveMs, workDir });
+      await expect(executor.start()).rejects.toThrow(/set `workDir` to a directory/);
+    }
   });
 
   it("is refused where blocks are processes of the program", () => {
