@@ -33,6 +33,16 @@ export function hostBackend(settings: HostSettings, connector: Connector): Super
   return new SupervisedBackend({ ...common, memorySentence, installsApart: virtualEnv === undefined }, connector);
 }
 
+/** Completes the variables of a program, given those of this host that it may see. */
+export function programVariables(
+  { virtualEnv }: HostSettings,
+  host: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const all = { ...host, ...blockEnvironment, ...given };
+  return virtualEnv ? inVirtualEnv(all, virtualEnv) : all;
+}
+
 /** Connects to supervisors on this host, without a sandbox, and has their directories. */
 export class HostConnector implements Connector {
   readonly #settings: HostSettings;
@@ -89,8 +99,6 @@ export class HostConnector implements Connector {
   }
 
   #variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const { virtualEnv } = this.#settings;
-    const all = { ...this.#hostVariables, ...blockEnvironment, ...given };
-    return virtualEnv ? inVirtualEnv(all, virtualEnv) : all;
+    return programVariables(this.#settings, this.#hostVariables, given);
   }
 }

@@ -2,14 +2,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import {
-  blockEnvironment,
-  ControlGroup,
-  hostEnvironment,
-  Leash,
-  directoryNotCreated,
-  SessionDirectories,
-} from "@fenced/executor-kit";
+import { ControlGroup, hostEnvironment, Leash, directoryNotCreated, SessionDirectories } from "@fenced/executor-kit";
 import {
   type Connection,
   type Connector,
@@ -21,10 +14,9 @@ import {
   sessionToJson,
   type SupervisedBackend,
 } from "@fenced/executor-kit/supervisor";
-import { hostBackend, type HostSettings } from "../host-connector.ts";
+import { hostBackend, type HostSettings, programVariables } from "../host-connector.ts";
 import { findLanguages } from "../languages/find-languages.ts";
 import { RunningSupervisor } from "../running-supervisor.ts";
-import { inVirtualEnv } from "../virtual-env.ts";
 import { KeptProcess, type KeptSession, streamsOf } from "./kept-process.ts";
 import type { LeftOnHost } from "./left-session.ts";
 
@@ -153,9 +145,7 @@ export class KeptHostConnector implements Connector {
   }
 
   #variables(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const { virtualEnv } = this.#settings;
-    const all = { ...this.#hostVariables, ...blockEnvironment, ...given };
-    return virtualEnv ? inVirtualEnv(all, virtualEnv) : all;
+    return programVariables(this.#settings, this.#hostVariables, given);
   }
 }
 
