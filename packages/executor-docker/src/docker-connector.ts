@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
-import { ContainerLeash, type Daemon, findDaemon, giveDirectory } from "@fenced/docker-daemon";
+import { ContainerLeash, type Daemon, findDaemon } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
 import {
   type CommandLineRequest,
@@ -15,30 +15,20 @@ import {
 import {
   type Connection,
   type Connector,
-  HostWorkspace,
   newAddress,
   type PlaceWorkspace,
   PublishedPorts,
-  pythonOf,
   requestedSettings,
-  SentWorkspace,
   type SessionAddress,
   sessionMark,
   SessionNetwork,
   sessionToJson,
   SupervisedBackend,
 } from "@fenced/executor-kit/supervisor";
-import {
-  containerNetwork,
-  defaultImage,
-  memorySentence,
-  ownerLabel,
-  workspacePath,
-} from "./container/container-options.ts";
+import { containerNetwork, defaultImage, memorySentence, ownerLabel } from "./container/container-options.ts";
 import { openContainer, type OpenContainer } from "./container/open-container.ts";
+import { openWorkspace } from "./container/open-workspace.ts";
 import type { RunningContainer } from "./container/running-container.ts";
-import { noServer } from "./container/start-failures.ts";
-import { VolumeWorkspace } from "./container/volume-workspace.ts";
 import type { DockerExecutorOptions } from "./docker-executor-options.ts";
 import type { LeftContainer } from "./left-session.ts";
 
@@ -171,7 +161,11 @@ export class DockerConnector implements Connector {
       });
     }
     const image = programsPlace(`the image ${options.image ?? defaultImage}`, options.env);
-    const workspace = await this.#openWorkspace(opened);
+    const workspace = await openWorkspace(opened, {
+      ...this.#request,
+      directories: this.#directories,
+      daemon: this.#daemon,
+    });
     // Without Python, nothing in the container carries connections to the proxy.
     const isCutOff = !supervisor && containerNetwork(options).byDefault === true;
     return {
@@ -193,14 +187,6 @@ export class DockerConnector implements Connector {
         else await this.#leave(opened, workspace);
       },
     };
-  }
-
-  /** The files of a session that outlives this program are reached only through its supervisor, from wherever that is. */
-  #openWorkspace({ container, kind }: OpenContainer): Promise<PlaceWorkspace> | PlaceWorkspace {
-    const { options } = this.#request;
-    if ((options.keepAliveMs ?? 0) > 0) return this.#openSent(container, kind);
-    if (kind === "volume") return this.#openVolume(container);
-    return new HostWorkspace(this.#directories, { keepFiles: keepsFiles(options), seenAs: workspacePath });
   }
 
   /** Removes a container that another one replaces, at once only if its daemon may answer. */
@@ -277,41 +263,6 @@ export class DockerConnector implements Connector {
     const end = stopContainer && keepAliveMs === 0 ? (autoRemove ? "remove" : "kill") : "keep";
     return new ContainerLeash({ transport: this.#daemon.transport, label: `${ownerLabel}=${id}`, end });
   }
-
-  /** @throws InvalidInputError if there is no supervisor. */
-  async #openSent(
-    { id, inventory, supervisor }: RunningContainer,
-    kind: OpenContainer["kind"],
-  ): Promise<SentWorkspace> {
-    const { options, functions, functionsModule } = this.#request;
-    if (!supervisor) throw noServer(options.image ?? defaultImage);
-    if (kind === "volume") await giveDirectory(this.#daemon.docker.getContainer(id), workspacePath, inventory.owner);
-    return new SentWorkspace({
-      supervisor,
-      python: pythonOf(inventory),
-      path: workspacePath,
-      filePrefix: this.#directories.filePrefix,
-      keepFiles: keepsFiles(options),
-      functionsModule,
-      // The directory of an earlier program may be another host's.
-      ...(kind === "bind" && { onHost: this.#directories.workDirectory }),
-      hasPackage: functions.some(({ language }) => language === "javascript"),
-    });
-  }
-
-  /** @throws InvalidInputError if nothing in the container can carry files. */
-  async #openVolume({ id, inventory, supervisor }: RunningContainer): Promise<VolumeWorkspace> {
-    const { workDir, image = defaultImage } = this.#request.options;
-    if (!supervisor) throw noCarrier(workDir, image);
-    await giveDirectory(this.#daemon.docker.getContainer(id), workspacePath, inventory.owner);
-    const workspace = new VolumeWorkspace(this.#directories, {
-      python: pythonOf(inventory),
-      supervisor,
-      keepFiles: keepsFiles(this.#request.options),
-    });
-    await workspace.prepare();
-    return workspace;
-  }
 }
 
 const cutOff: Partial<ExecutorCapabilities> = { network: "none" };
@@ -320,10 +271,6 @@ const cutOff: Partial<ExecutorCapabilities> = { network: "none" };
 function leashed({ id, options }: DockerRequest, { leashed: all, sessionDirectory }: SessionDirectories): LeashOptions {
   if ((options.keepAliveMs ?? 0) === 0) return { mark: { name: sessionMark, value: id }, ...all };
   return { mark: { name: sessionMark, value: randomUUID() }, remove: [sessionDirectory] };
-}
-
-function keepsFiles({ cleanupTempFiles }: DockerExecutorOptions): boolean {
-  return cleanupTempFiles === false;
 }
 
 function pullAgain({ pull = "missing" }: DockerExecutorOptions): NonNullable<DockerExecutorOptions["pull"]> {
@@ -347,18 +294,6 @@ function warnKept(name: string, how: string): void {
     code: "FENCED_DOCKER_KEPT",
     detail: `Use it again with \`containerName: "${name}", reuse: true\`, or remove it: docker rm --force --volumes ${name}`,
   });
-}
-
-function noCarrier(workDir: string | undefined, image: string): InvalidInputError {
-  const what =
-    workDir === undefined ? "The work directory is a volume" : "`workDir` cannot be mounted into the container";
-  return new InvalidInputError(
-    `${what}, and files travel there only through Python, which the image "${image}" lacks`,
-    {
-      remedy:
-        "Use an image that has Python 3.8 or later, or set `workDir` to a directory that the daemon can mount as /workspace, which a remote daemon cannot.",
-    },
-  );
 }
 
 /** Runs a command after `initCommand` in the same shell. */
