@@ -81,8 +81,9 @@ export interface LocalExecutorOptions
    */
   readonly stateful?: boolean | undefined;
   /**
-   * How long a session lives while no program of this machine is connected to it, in milliseconds; see the other
-   * executors. Needs `warm` or `stateful`, on Linux, without a sandbox. Default: 0, it ends with its program.
+   * How long a session lives while no program of this machine is connected to it, in milliseconds; `connectExecutor`
+   * connects to it with `executor.handle`. If no program does in time, it ends by itself. `stop()` and disposal still end
+   * it at once. Needs Linux and `warm` or `stateful`, and does not work in a sandbox. Default: 0, it ends with its program.
    */
   readonly keepAliveMs?: number | undefined;
 }
