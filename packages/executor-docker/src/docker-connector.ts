@@ -191,10 +191,10 @@ export class DockerConnector implements Connector {
 
   /** Removes a container that another one replaces, at once only if its daemon may answer. */
   async #replace(opened: OpenContainer): Promise<void> {
-    const isDue = opened === this.#replaced || opened.container.error !== undefined;
+    const isLater = opened === this.#replaced || opened.container.error !== undefined;
     this.#replaced = opened;
     // Each attempt at a daemon that hangs takes long, and `connect` finds out whether it answers.
-    if (!isDue) await this.#discardReplaced();
+    if (!isLater) await this.#discardReplaced();
   }
 
   async #discardReplaced(): Promise<void> {
