@@ -52,15 +52,16 @@ export const localServerOptions: OptionSchemas<LocalJupyterServerOptions> = {
   memoryBytes: wholeNumberOption({ from: leastMemory, unit: "bytes" }).exactOptional(),
 };
 
-/** What one server leaves to the next one if it dies. */
-interface Ground {
+/** The directory of a server, which it leaves to the next one if it dies. */
+interface ServerDirectory {
   readonly scratch: string;
+  /** Removes it, and ends the processes with the mark, if this program dies. */
   readonly leash: Leash;
   readonly mark: { readonly name: string; readonly value: string };
 }
 
 /** A running server. */
-interface RunningServer extends Ground {
+interface RunningServer extends ServerDirectory {
   readonly address: ServerAddress;
   readonly launcher: LauncherProcess;
 }
@@ -94,8 +95,8 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
   }
 
   protected async open(left: RunningServer | undefined): Promise<RunningServer> {
-    const ground = left ?? (await newGround());
-    const { scratch, leash, mark } = ground;
+    const directory = left ?? (await newDirectory());
+    const { scratch, leash, mark } = directory;
     try {
       const token = randomBytes(32).toString("hex");
       const env = await this.#environment(scratch);
@@ -112,7 +113,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
       return { address, scratch, launcher, leash, mark };
     } catch (error) {
       await killProcesses({ mark });
-      if (!left) await this.discard(ground);
+      if (!left) await this.discard(directory);
       if (BackendUnavailableError.isInstance(error)) throw error;
       throw new BackendUnavailableError(`The Jupyter server could not be started: ${String(error)}`, {
         remedy: "Make sure that the temporary directory is writable, and that the Python that `python` names runs.",
@@ -126,7 +127,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
     await launcher.leave();
   }
 
-  protected override async discard({ scratch, leash }: Ground): Promise<void> {
+  protected override async discard({ scratch, leash }: ServerDirectory): Promise<void> {
     await removeHostDirectory(scratch);
     await leash.release();
   }
@@ -162,7 +163,7 @@ export class LocalJupyterServer extends ManagedServer<RunningServer> {
   }
 }
 
-async function newGround(): Promise<Ground> {
+async function newDirectory(): Promise<ServerDirectory> {
   const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "fenced-jupyter-")));
   const mark = { name: "FENCED_SESSION", value: randomUUID() };
   return { scratch, mark, leash: new Leash({ mark, remove: [scratch] }) };
