@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { jupyterPythons } from "@fenced/test-support/backends";
+import { freePort } from "@fenced/test-support/free-port";
 
 export interface RunningJupyter extends AsyncDisposable {
   readonly baseUrl: string;
@@ -41,13 +41,4 @@ export async function startJupyter(path: string): Promise<RunningJupyter> {
       await exit;
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new Error("there is no port");
-  return address.port;
 }

@@ -1,11 +1,12 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { freePort } from "@fenced/test-support/free-port";
 
 /** An OpenSSH server on the loopback interface that lets this user in with a key. */
 export interface SshServer extends AsyncDisposable {
@@ -72,15 +73,6 @@ async function makeProgram(directory: string, known: string): Promise<string> {
 
 async function run(program: string, ...words: readonly string[]): Promise<void> {
   await promisify(execFile)(program, words);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return address.port;
 }
 
 async function listens(port: number): Promise<void> {
