@@ -5,7 +5,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { createExecutor, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
-import { pythonImage } from "./support/images.ts";
+import { startForeignContainer } from "./support/foreign-container.ts";
 
 const lost = (reason: RegExp) => (error: unknown) =>
   BackendUnavailableError.isInstance(error) && reason.test(error.message);
@@ -136,18 +136,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
   // Otherwise it would end only when the supervisor counts as hung.
   it("a start whose supervisor never answers can be aborted", { timeout: 40_000 }, async () => {
     const containerName = `fenced-test-${process.pid}-hangs`;
-    await docker(
-      "run",
-      "--detach",
-      "--init",
-      "--name",
-      containerName,
-      "--network",
-      "none",
-      pythonImage,
-      "sleep",
-      "1000",
-    );
+    await startForeignContainer(containerName);
     try {
       const hang = `printf '#!/bin/sh\nexec sleep 1234\n' >/tmp/hang; chmod +x /tmp/hang
         cp /tmp/hang "$(command -v python3)"`;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { createExecutor, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
-import { pythonImage } from "./support/images.ts";
+import { startForeignContainer } from "./support/foreign-container.ts";
 
 /** Runs code that stops the supervisor once its own block has ended. */
 async function stopSupervisor(executor: DockerCommandLineCodeExecutor): Promise<void> {
@@ -57,8 +57,7 @@ describe.each(places)(
     beforeEach(async () => {
       host = await mkdtemp(join(tmpdir(), "fenced-test-"));
       workDir = await mkdtemp(join(tmpdir(), "fenced-test-"));
-      const words = ["--volume", "/workspace", "--network", "none", pythonImage, "sleep", "1000"];
-      if (foreign) await docker("run", "--detach", "--init", "--name", containerName, ...words);
+      if (foreign) await startForeignContainer(containerName, { options: ["--volume", "/workspace"] });
     });
     afterEach(async () => {
       if (foreign) await docker("rm", "--force", "--volumes", containerName);
@@ -107,18 +106,7 @@ describe(
   { ...needs("docker"), timeout: 120_000 },
   () => {
     it("ends everything that it started, and itself, if it continues after stop()", async () => {
-      await docker(
-        "run",
-        "--detach",
-        "--init",
-        "--name",
-        containerName,
-        "--network",
-        "none",
-        pythonImage,
-        "sleep",
-        "1000",
-      );
+      await startForeignContainer(containerName);
       try {
         const processes = () => docker("top", containerName, "-eo", "pid,args");
         const before = await processes();

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DockerCommandLineCodeExecutor } from "../src/index.ts";
 import { createExecutor, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
+import { startForeignContainer } from "./support/foreign-container.ts";
 import { nodeImage, pythonImage } from "./support/images.ts";
 
 async function openFiles(): Promise<(string | undefined)[]> {
@@ -28,8 +29,7 @@ afterEach(async () => {
 
 /** A container that somebody else created does not bind `workDir`, so files travel. */
 async function startContainer(image: string, volume = "/workspace", options: readonly string[] = []): Promise<void> {
-  const words = [...options, "--volume", volume, "--network", "none", image, "sleep", "1000"];
-  await docker("run", "--detach", "--init", "--name", containerName, ...words);
+  await startForeignContainer(containerName, { image, options: [...options, "--volume", volume] });
 }
 const create = () => createExecutor({ containerName, reuse: true, workDir });
 const names = async (executor: DockerCommandLineCodeExecutor) =>
