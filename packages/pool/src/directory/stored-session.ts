@@ -24,6 +24,12 @@ const message: z.ZodType<SessionMessage> = z.object({
   event: z.enum(["hand-over", "end", "released"]),
 });
 
+/** The token of a hold, which engines return as text. */
+export const storedToken: z.ZodType<number> = z
+  .string()
+  .regex(/^\d{1,16}$/)
+  .transform(Number);
+
 /** @throws InvalidInputError for a key that two engines might not tell from another one. */
 export function checkKey(key: string): string {
   if (key.length <= longestKey && !/[\0\p{Surrogate}]/u.test(key)) return key;

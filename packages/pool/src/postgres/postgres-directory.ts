@@ -12,7 +12,15 @@ import type {
   SessionNote,
   SessionRequest,
 } from "../directory/session-directory.ts";
-import { checkAnswer, checkKey, keptMs, readMessage, readNote, storedNote } from "../directory/stored-session.ts";
+import {
+  checkAnswer,
+  checkKey,
+  keptMs,
+  readMessage,
+  readNote,
+  storedNote,
+  storedToken,
+} from "../directory/stored-session.ts";
 import { PostgresListener } from "./postgres-listener.ts";
 import { isPostgresPool, type PostgresPool, type PostgresResult } from "./postgres-pool.ts";
 import { type Statements, statementsFor } from "./statements.ts";
@@ -20,22 +28,18 @@ import { type Statements, statementsFor } from "./statements.ts";
 /** How often each process deletes records that nobody needs, in milliseconds. */
 const sweepEveryMs = 3_600_000;
 
-const token = z
-  .string()
-  .regex(/^\d{1,16}$/)
-  .transform(Number);
 const request = z.enum(["hand-over", "end"]);
 const acquired = z.tuple([
   z.object({
     taken: z.boolean(),
     owner: z.string(),
-    token,
+    token: storedToken,
     note: z.string().nullable(),
     abandoned: z.boolean(),
     lease: z.number(),
   }),
 ]);
-const renewed = z.array(z.object({ key: z.string(), token, request: request.nullable() }));
+const renewed = z.array(z.object({ key: z.string(), token: storedToken, request: request.nullable() }));
 const freed = z.tuple([z.object({ freed: z.union([z.literal(0), z.literal(1)]) })]);
 
 /** Options of `postgresDirectory`. */
@@ -121,16 +125,16 @@ class TableDirectory implements PostgresDirectory {
     });
   }
 
-  async update({ key, owner, token: number }: SessionHold, note: SessionNote): Promise<boolean> {
+  async update({ key, owner, token }: SessionHold, note: SessionNote): Promise<boolean> {
     const { text, isKept } = storedNote(note);
-    const { rowCount } = await this.#query(this.#statements.update, [key, owner, number, text, isKept]);
+    const { rowCount } = await this.#query(this.#statements.update, [key, owner, token, text, isKept]);
     return rowCount === 1;
   }
 
-  async release({ key, owner, token: number }: SessionHold, note: SessionNote | undefined): Promise<boolean> {
+  async release({ key, owner, token }: SessionHold, note: SessionNote | undefined): Promise<boolean> {
     const message = JSON.stringify({ key, event: "released" } satisfies SessionMessage);
     const stored = note && storedNote(note);
-    const values = [key, owner, number, stored?.text, stored?.isKept ?? false, message];
+    const values = [key, owner, token, stored?.text, stored?.isKept ?? false, message];
     const { rows } = await this.#query(this.#statements.release, values);
     this.#sweep();
     return checkAnswer(freed, rows)[0].freed === 1;

@@ -12,7 +12,15 @@ import type {
   SessionNote,
   SessionRequest,
 } from "../directory/session-directory.ts";
-import { checkAnswer, checkKey, keptMs, readMessage, readNote, storedNote } from "../directory/stored-session.ts";
+import {
+  checkAnswer,
+  checkKey,
+  keptMs,
+  readMessage,
+  readNote,
+  storedNote,
+  storedToken,
+} from "../directory/stored-session.ts";
 import { isRedisClient, type RedisClient, type ScriptCall } from "./redis-client.ts";
 import { acquireScript, releaseScript, renewScript, updateScript } from "./scripts.ts";
 
@@ -20,13 +28,9 @@ import { acquireScript, releaseScript, renewScript, updateScript } from "./scrip
 const renewedAtOnce = 500;
 
 const text = z.string().max(65_536);
-const token = z
-  .string()
-  .regex(/^\d{1,16}$/)
-  .transform(Number);
 const acquired = z.union([
   z.tuple([z.literal("occupied"), text, z.string().regex(/^\d{1,16}$/)]),
-  z.tuple([z.literal("held"), token, text, z.enum(["free", "abandoned"])]),
+  z.tuple([z.literal("held"), storedToken, text, z.enum(["free", "abandoned"])]),
 ]);
 const renewed = z.array(z.enum(["held", "hand-over", "end", "over"])).max(renewedAtOnce);
 const done = z.union([z.literal(0), z.literal(1)]).transform((number) => number === 1);
@@ -82,8 +86,8 @@ class RedisDirectory implements SessionDirectory {
     const words = [owner, String(leaseMs), request, this.#channels, checkKey(key), String(keptMs)];
     const answer = checkAnswer(acquired, await this.#run(acquireScript, [key], words));
     if (answer[0] === "occupied") return { isHeld: false, owner: answer[1], leaseMs: Number(answer[2]) };
-    const [, number, note, state] = answer;
-    return { isHeld: true, token: number, leaseMs, note: readNote(note), isAbandoned: state === "abandoned" };
+    const [, token, note, state] = answer;
+    return { isHeld: true, token, leaseMs, note: readNote(note), isAbandoned: state === "abandoned" };
   }
 
   async renew(
@@ -105,15 +109,15 @@ class RedisDirectory implements SessionDirectory {
     return goingOn;
   }
 
-  async update({ key, owner, token: number }: SessionHold, note: SessionNote): Promise<boolean> {
+  async update({ key, owner, token }: SessionHold, note: SessionNote): Promise<boolean> {
     const stored = storedNote(note);
-    const words = [owner, String(number), stored.text, stored.isKept ? "1" : "0", String(keptMs)];
+    const words = [owner, String(token), stored.text, stored.isKept ? "1" : "0", String(keptMs)];
     return checkAnswer(done, await this.#run(updateScript, [key], words));
   }
 
-  async release({ key, owner, token: number }: SessionHold, note: SessionNote | undefined): Promise<boolean> {
+  async release({ key, owner, token }: SessionHold, note: SessionNote | undefined): Promise<boolean> {
     const stored = note && storedNote(note);
-    const words = [owner, String(number), stored?.text ?? "", stored?.isKept === true ? "1" : "0", String(keptMs)];
+    const words = [owner, String(token), stored?.text ?? "", stored?.isKept === true ? "1" : "0", String(keptMs)];
     return checkAnswer(done, await this.#run(releaseScript, [key], [...words, this.#channels, key]));
   }
 

@@ -117,6 +117,11 @@ export function assertKept({ checkpoints, ...options }: ExecutorSessionsOptions)
   }
 }
 
+/** Whether sessions can move to another process with what they have. */
+export function canMove({ checkpoints, onDrain }: ExecutorSessionsOptions): boolean {
+  return checkpoints !== undefined || onDrain === "detach";
+}
+
 /** Validates the options. */
 export const executorSessionsOptions: z.ZodType<ExecutorSessionsOptions> = optionsSchema({
   create: callbackOption<ExecutorSessionsOptions["create"]>(),

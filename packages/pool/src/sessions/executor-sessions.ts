@@ -20,7 +20,12 @@ import { ForwardingExecutor } from "../forwarding-executor.ts";
 import { HeldFiles } from "../held-files.ts";
 import { leavableStream } from "../leavable-stream.ts";
 import { recordNew } from "../owned-executor.ts";
-import { assertKept, type ExecutorSessionsOptions, executorSessionsOptions } from "./executor-sessions-options.ts";
+import {
+  assertKept,
+  canMove,
+  type ExecutorSessionsOptions,
+  executorSessionsOptions,
+} from "./executor-sessions-options.ts";
 import { KeyedSession } from "./keyed-session.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
 import { connectTo, leave } from "./session-place.ts";
@@ -62,12 +67,12 @@ export class ExecutorSessions implements AsyncDisposable {
   constructor(options: ExecutorSessionsOptions) {
     this.#options = checkOptions(executorSessionsOptions, options, "ExecutorSessions");
     assertKept(this.#options);
-    const { directory = memoryDirectory(), leaseMs = 15_000, handoverTimeoutMs = 60_000, checkpoints } = this.#options;
+    const { directory = memoryDirectory(), leaseMs = 15_000, handoverTimeoutMs = 60_000 } = this.#options;
     this.#leases = new Leases({
       directory,
       leaseMs,
       waitMs: handoverTimeoutMs,
-      canMove: checkpoints !== undefined || this.#options.onDrain === "detach",
+      canMove: canMove(this.#options),
       onError: (error) => this.#report(error),
     });
   }
@@ -166,9 +171,8 @@ export class ExecutorSessions implements AsyncDisposable {
    * @throws what the store does if it cannot delete the checkpoint, which no session knows any more.
    */
   async end(key: string): Promise<void> {
-    const session = this.#sessions.get(key);
-    await session?.end(endedBecause("end() was called for it"));
-    if (session?.isForgotten === true || this.#drain.signal.aborted) return;
+    const isForgotten = await this.#sessions.get(key)?.end(endedBecause("end() was called for it"));
+    if (isForgotten === true || this.#drain.signal.aborted) return;
     const lease = await this.#leases.take(key, "end", this.#drain.signal);
     await this.#endLeft(lease);
     if (!(await lease.release(undefined))) throw notRecorded(lease.over);

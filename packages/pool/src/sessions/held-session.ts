@@ -59,7 +59,7 @@ export class HeldSession {
       signal,
       onError,
     });
-    this.opened = this.#open(opening);
+    this.opened = this.#open();
     // Callers that wait for it see the failure.
     this.opened.catch(() => {});
   }
@@ -138,14 +138,14 @@ export class HeldSession {
     return { limitMs: this.#stopTimeoutMs, onError: this.#events.onError };
   }
 
-  async #open(opening: SessionOpening): Promise<{ executor: CodeExecutor; lost: string | undefined }> {
+  async #open(): Promise<{ executor: CodeExecutor; lost: string | undefined }> {
     const executor = await this.#owned.opened;
     this.#executor = executor;
     // Before anything is done in it: this process may be killed at any time.
     if (canBeLeft(executor)) await noteHandle(executor, this.#lease);
     else if (this.#lease.note.handle) await this.#lease.update({ handle: undefined });
     this.#isOpen = true;
-    return { executor, lost: opening.lost(executor) };
+    return { executor, lost: this.#opening.lost(executor) };
   }
 
   #noteAfter(lost: string | undefined, isLeft: boolean): SessionNote {

@@ -4,7 +4,7 @@ import type { Leases } from "../directory/leases.ts";
 import type { SessionRequest } from "../directory/session-directory.ts";
 import type { SessionLease } from "../directory/session-lease.ts";
 import type { Holder } from "../held-files.ts";
-import type { ExecutorSessionsOptions } from "./executor-sessions-options.ts";
+import { canMove, type ExecutorSessionsOptions } from "./executor-sessions-options.ts";
 import { type Ending, HeldSession } from "./held-session.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
 import { Turns } from "./turns.ts";
@@ -46,13 +46,12 @@ export class KeyedSession implements Holder {
   /** What was lost before the next result. */
   #lost: string | undefined;
   #isDead = false;
-  #isForgotten = false;
   /** Another process has asked for it. */
   #isAsked = false;
   /** How often it was to be left. */
   #attempts = 0;
   #timer: NodeJS.Timeout | undefined;
-  #ended: Promise<void> | undefined;
+  #ended: Promise<boolean> | undefined;
 
   constructor(
     key: string,
@@ -107,11 +106,6 @@ export class KeyedSession implements Holder {
    */
   get isDead(): boolean {
     return this.#isDead;
-  }
-
-  /** True if nothing of it is kept, not even in the directory. */
-  get isForgotten(): boolean {
-    return this.#isForgotten;
   }
 
   /** True if a run or a file operation is in progress. */
@@ -208,17 +202,19 @@ export class KeyedSession implements Holder {
   /**
    * Ends the session, and forgets it: calls in progress reject with `reason`, and the executor is disposed of.
    * Idempotent; never rejects.
+   *
+   * @returns true if nothing of it is kept, not even in the directory.
    */
-  end(reason: unknown): Promise<void> {
+  end(reason: unknown): Promise<boolean> {
     return this.#finish(reason, { forgets: true });
   }
 
   /** Ends the session because this process ends, and keeps what the options say. Idempotent; never rejects. */
-  drain(reason: unknown): Promise<void> {
+  async drain(reason: unknown): Promise<void> {
     const { onDrain = this.#options.checkpoints ? "checkpoint" : "end" } = this.#options;
-    if (onDrain === "checkpoint") return this.#finish(reason, { keeps: true });
-    if (onDrain === "detach") return this.#finish(reason, { detaches: true });
-    return this.#finish(reason, { lost: "The process that had the session was shut down.", forgets: true });
+    if (onDrain === "checkpoint") await this.#finish(reason, { keeps: true });
+    else if (onDrain === "detach") await this.#finish(reason, { detaches: true });
+    else await this.#finish(reason, { lost: "The process that had the session was shut down.", forgets: true });
   }
 
   async #open(taking: Promise<SessionLease>): Promise<CodeExecutor> {
@@ -306,9 +302,7 @@ export class KeyedSession implements Holder {
   /** Another process asks for the session. */
   #requested(request: SessionRequest): void {
     if (request === "end") void this.end(endedBecause("end() was called for it in another process"));
-    // Otherwise, sessions do not move.
-    const canMove = this.#options.checkpoints !== undefined || this.#options.onDrain === "detach";
-    if (request === "end" || !canMove || this.#leaving.signal.aborted) return;
+    if (request === "end" || !canMove(this.#options) || this.#leaving.signal.aborted) return;
     this.#isAsked = true;
     this.#leaving.abort(movedOn);
     if (this.#uses === 0) this.#rest();
@@ -361,7 +355,7 @@ export class KeyedSession implements Holder {
     void this.#finish(endedBecause(`it was not used for ${idleTimeoutMs} ms`), { lost, forgets: true });
   }
 
-  #finish(reason: unknown, ending: Ending & { readonly keeps?: boolean }): Promise<void> {
+  #finish(reason: unknown, ending: Ending & { readonly keeps?: boolean }): Promise<boolean> {
     if (this.#ended) return this.#ended;
     clearTimeout(this.#timer);
     this.#end.abort(reason);
@@ -370,13 +364,13 @@ export class KeyedSession implements Holder {
     return this.#ended;
   }
 
-  /** Ends everything, and then lets others have the key. */
-  async #wind({ keeps = false, ...ending }: Ending & { readonly keeps?: boolean }): Promise<void> {
+  /** Ends everything, and then lets others have the key. @returns what `HeldSession.end` does. */
+  async #wind({ keeps = false, ...ending }: Ending & { readonly keeps?: boolean }): Promise<boolean> {
     try {
       const now = keeps && this.#current ? await this.#keepLast() : ending.lost;
       // Its user may not have had a result that tells an earlier loss.
       const lost = ending.forgets === true ? now : (now ?? this.#lost);
-      this.#isForgotten = (await this.#held?.end({ ...ending, lost })) ?? false;
+      return (await this.#held?.end({ ...ending, lost })) ?? false;
     } finally {
       this.#events.onEnded();
       this.#sayLeft();

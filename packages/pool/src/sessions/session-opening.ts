@@ -43,7 +43,7 @@ export class SessionOpening {
     const connected = await connectTo(hold.key, note, this.#options, signal);
     this.#isConnected = connected !== undefined;
     if (connected) return connected;
-    return this.#options.create(this.#lease.hold.key, signal, this.#restore);
+    return this.#options.create(hold.key, signal, this.#restore);
   }
 
   /**
