@@ -10,7 +10,7 @@
  * `packages/NAME/test/mutations.json` lists them. Runs in a temporary copy of all files. A mutation must make a test fail; one that
  * keeps the tests from loading, or whose tests already fail without it, is a fault of the list.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -26,7 +26,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { copyWorkingTree } from "./packages.mjs";
-import { ensureInstalled, root, userArguments } from "./workspace.mjs";
+import { ensureInstalled, helpIfAsked, root, userArguments } from "./workspace.mjs";
 
 /**
  * @typedef {object} Mutations
@@ -51,17 +51,47 @@ import { ensureInstalled, root, userArguments } from "./workspace.mjs";
 /** Maximum minutes for one run: a mutation may make a test hang, which then takes all of its patience. */
 const mostMinutes = 15;
 
+/**
+ * Runs a command in a PID namespace of its own, in which everything ends with the command: a mutation may break what ends hostile
+ * processes. The shell, the first process there, reaps those that have lost their parent.
+ */
+const inNamespace = /** @type {const} */ ([
+  "--pid",
+  "--fork",
+  "--kill-child",
+  "--mount-proc",
+  "sh",
+  "-c",
+  '"$@"; exit "$?"',
+  "sh",
+]);
+const isContained =
+  process.platform === "linux" &&
+  process.getuid?.() === 0 &&
+  spawnSync("unshare", [...inNamespace, "true"], { stdio: "ignore" }).status === 0;
+
 /** @type {import("node:child_process").ChildProcess | undefined} */
 let running;
-for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
+/** The exit code if this program was asked to end. */
+let interruption = 0;
+for (const [signal, code] of /** @type {const} */ ([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+])) {
   // The run in the copy ends with it, and the copy is removed.
   process.on(signal, () => {
-    isEnded = true;
-    running?.kill("SIGTERM");
+    interruption = code;
+    endRun();
   });
 }
-let isEnded = false;
 
+/** Ends the tests that are running. */
+function endRun() {
+  // `unshare` ignores other signals, and takes its namespace with it.
+  running?.kill(isContained ? "SIGKILL" : "SIGTERM");
+}
+
+helpIfAsked();
 const words = userArguments();
 const checksOnly = words.includes("--check");
 const [only, ...described] = words.filter((word) => word !== "--check");
@@ -125,18 +155,22 @@ async function mutate(mutations) {
   try {
     copyWorkspace(copy);
     for (const mutation of mutations) {
-      if (isEnded) break;
       const { name, project, tests, breaks } = mutation;
       const key = [project, ...tests].join(" ");
       const baseline = baselines.get(key) ?? unusable(copy, project, tests);
       baselines.set(key, baseline);
       const reason = await baseline;
       const outcome = reason ?? (await outcomeOf(copy, mutation));
+      if (interruption > 0) {
+        process.exitCode = interruption;
+        return;
+      }
       if (!outcome.startsWith("found")) lived.push(`${name}: ${breaks}`);
       console.log(`${name}: ${breaks}\n    ${outcome}`);
     }
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    // Tests that were ended may still write for a moment.
+    rmSync(copy, { recursive: true, force: true, maxRetries: 20 });
   }
   console.log(`\n${mutations.length - lived.length} of ${mutations.length} mutations were found.`);
   for (const each of lived) console.log(`not found: ${each}`);
@@ -219,13 +253,17 @@ async function runTests(copy, project, tests) {
   // The smaller run is what is to be tested, on the sources, and not the run that this is a part of.
   const { FENCED_SUITE: _, FENCED_BUILT: __, FENCED_REQUIRE: ___, ...environment } = process.env;
   const options = ["--bail=1", `--project=${project}`, ...tests];
-  const child = spawn(process.execPath, [join(copy, "node_modules/vitest/vitest.mjs"), "run", ...options], {
+  const vitest = [join(copy, "node_modules/vitest/vitest.mjs"), "run", ...options];
+  const [program, args] = isContained
+    ? ["unshare", [...inNamespace, process.execPath, ...vitest]]
+    : [process.execPath, vitest];
+  const child = spawn(program, args, {
     cwd: copy,
     env: { ...environment, FENCED_TEST_REPORT: report },
     stdio: "ignore",
   });
   running = child;
-  const timer = setTimeout(() => child.kill("SIGTERM"), mostMinutes * 60_000);
+  const timer = setTimeout(endRun, mostMinutes * 60_000);
   const status = await ended(child);
   clearTimeout(timer);
   if (!existsSync(report)) return { passed: status === null ? 1 : 0, failed: [], isComplete: false };

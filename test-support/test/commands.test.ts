@@ -10,14 +10,19 @@ function run(script: string, ...words: readonly string[]) {
 }
 
 describe("the commands of the workspace", () => {
-  it.each(["pack.mjs", "sbom.mjs", "docs.mjs", "run-examples.ts", "check-installs.ts", "run-benchmarks.ts"])(
-    "say what they do: %s",
-    (script) => {
-      const { status, stdout, stderr } = run(script, "--help");
-      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-      expect(stdout).toMatch(/^[A-Z`]\w+ ?[^]*\n$/);
-    },
-  );
+  it.each([
+    "pack.mjs",
+    "sbom.mjs",
+    "docs.mjs",
+    "mutate.mjs",
+    "run-examples.ts",
+    "check-installs.ts",
+    "run-benchmarks.ts",
+  ])("say what they do: %s", (script) => {
+    const { status, stdout, stderr } = run(script, "--help");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(/^[A-Z`]\w+ ?[^]*\n$/);
+  });
 
   it.each([
     ["check-installs.ts", "--nonsense"],
