@@ -1,5 +1,4 @@
 import {
-  BackendUnavailableError,
   type CodeBlock,
   type CodeExecutor,
   type CodeResult,
@@ -10,11 +9,10 @@ import {
   SubmittedRuns,
   type WorkspaceFiles,
 } from "@fenced/core";
-import { afterMs, joinSignals, untilAborted } from "@fenced/core/abort";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { Leases } from "../directory/leases.ts";
 import { memoryDirectory } from "../directory/memory-directory.ts";
-import type { SessionLease } from "../directory/session-lease.ts";
 import { Drain, type DrainOptions } from "../drain.ts";
 import { ForwardingExecutor } from "../forwarding-executor.ts";
 import { HeldFiles } from "../held-files.ts";
@@ -27,8 +25,8 @@ import {
   executorSessionsOptions,
 } from "./executor-sessions-options.ts";
 import { KeyedSession } from "./keyed-session.ts";
+import { endLeft } from "./left-session.ts";
 import { endedBecause, movedOn } from "./session-ended.ts";
-import { connectTo, leave } from "./session-place.ts";
 import { recordCounts, type SessionCounts } from "./session-telemetry.ts";
 
 /** A run's hold on its session. */
@@ -174,43 +172,7 @@ export class ExecutorSessions implements AsyncDisposable {
     const isForgotten = await this.#sessions.get(key)?.end(endedBecause("end() was called for it"));
     if (isForgotten === true || this.#drain.signal.aborted) return;
     const lease = await this.#leases.take(key, "end", this.#drain.signal);
-    await this.#endLeft(lease);
-    if (!(await lease.release(undefined))) throw notRecorded(lease.over);
-    const { checkpoint } = lease.note;
-    // Last: whoever has the key meanwhile must not look for a checkpoint that is gone.
-    if (checkpoint !== undefined) await this.#options.checkpoints?.delete(checkpoint);
-  }
-
-  /** Ends what the last process of a session has left. */
-  async #endLeft(lease: SessionLease): Promise<void> {
-    const { startTimeoutMs = 120_000, stopTimeoutMs = 60_000 } = this.#options;
-    const leaveIt = async (left: CodeExecutor | undefined): Promise<unknown> =>
-      left && leave(left, { limitMs: stopTimeoutMs, onError: (error) => this.#report(error) });
-    const late = new AbortController();
-    const cancel = afterMs(startTimeoutMs, () => late.abort(connectedLate(startTimeoutMs)));
-    let isEnded = false;
-    try {
-      assertHeld(lease);
-      const connecting = connectTo(lease.hold.key, lease.note, this.#options, late.signal);
-      const left = await untilAborted(connecting, late.signal).catch((error: unknown) => {
-        // It may come even so.
-        connecting.then(leaveIt).catch(() => {});
-        throw error;
-      });
-      try {
-        assertHeld(lease);
-      } catch (error) {
-        // It may be another process's by now.
-        await leaveIt(left);
-        throw error;
-      }
-      await left?.[Symbol.asyncDispose]();
-      isEnded = true;
-    } finally {
-      cancel();
-      // Somebody can try again.
-      if (!isEnded) await lease.release(lease.unopened);
-    }
+    await endLeft(lease, this.#options, (error) => this.#report(error));
   }
 
   /**
@@ -393,24 +355,6 @@ export class ExecutorSessions implements AsyncDisposable {
     if (this.#options.onError) this.#options.onError(error);
     else process.emitWarning(error instanceof Error ? error : String(error));
   }
-}
-
-/** @throws BackendUnavailableError if the lease is over. */
-function assertHeld({ over }: SessionLease): void {
-  if (over !== undefined) throw notRecorded(over);
-}
-
-/** The error for the end of a session that the directory did not record. */
-function notRecorded(reason = "The directory did not record that it is gone."): BackendUnavailableError {
-  return new BackendUnavailableError(`The session could not be ended: ${reason}`, {
-    remedy: "Call end() again.",
-  });
-}
-
-function connectedLate(milliseconds: number): BackendUnavailableError {
-  return new BackendUnavailableError(`The place of the session was not reached within ${milliseconds} ms`, {
-    remedy: "Check its backend and what `connect` does, or raise startTimeoutMs.",
-  });
 }
 
 /** Completes a result: what it reports is kept before, and it may have to report a loss. */
