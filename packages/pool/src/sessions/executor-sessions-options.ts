@@ -49,9 +49,9 @@ export interface ExecutorSessionsOptions {
    */
   readonly onIdle?: "end" | "checkpoint" | undefined;
   /**
-   * What `drain()` does with each session, and what happens to one that moves: in the same words, and `detach` leaves
-   * it to the process that gets its next call, with everything in it. That needs executors with `keepAliveMs`, longer
-   * than `leaseMs`. Default: `checkpoint` with `checkpoints`, otherwise `end`.
+   * What `drain()` does with each session: in the same words, and `detach` leaves it to the process that gets its next
+   * call, with everything in it, also when it moves: otherwise, it moves by a checkpoint. That needs executors with
+   * `keepAliveMs`, longer than `leaseMs`. Default: `checkpoint` with `checkpoints`, otherwise `end`.
    */
   readonly onDrain?: "end" | "checkpoint" | "detach" | undefined;
   /**

@@ -161,12 +161,14 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /**
-   * Ends the key's session, in whichever process it is: kills what is running, and deletes everything that the executor
-   * created, and the session's checkpoint, before it resolves. Idempotent.
+   * Ends the key's session, also if another process has it: kills what is running, and deletes everything that the executor
+   * created before it resolves. Deletes the session's checkpoint, too; if another process has the session, that one does so,
+   * perhaps a moment later. Idempotent.
    *
    * @throws SessionInUseError if another process has it, and does not end it within `handoverTimeoutMs`.
    * @throws BackendUnavailableError if the directory does not answer, or has not recorded it.
-   * @throws what the store does if it cannot delete the checkpoint, which no session knows any more.
+   * @throws what the store does if it cannot delete the checkpoint, which no session knows any more. If the session is open,
+   * `onError` of the process that has it receives that instead.
    */
   async end(key: string): Promise<void> {
     const isForgotten = await this.#sessions.get(key)?.end(endedBecause("end() was called for it"));
