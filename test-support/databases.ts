@@ -63,7 +63,7 @@ interface ServerParts {
   readonly account?: Account | undefined;
 }
 
-/** The server ends with this program, however that ends, and so does its directory. */
+/** Ends the server and removes its directory when this program ends, even by SIGKILL. */
 const untilInputEnds =
   'end=$1; shift; "$@" & server=$!; read -r word; kill "-$end" "$server"; wait; [ "$word" = stay ] || rm -rf "$0"';
 

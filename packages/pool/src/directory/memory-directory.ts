@@ -21,8 +21,8 @@ interface Entry {
 }
 
 /**
- * A directory in the memory of this process. Its holds last until they are released, since whoever holds them cannot
- * die before the directory does. Give one to several `ExecutorSessions` to let them share keys.
+ * A directory in the memory of this process. Its holds last until they are released, since their holder cannot die before
+ * the directory does. Give one to several `ExecutorSessions` to let them share keys.
  *
  * It remembers the last 10,000 ended sessions that have no checkpoint.
  */

@@ -90,8 +90,8 @@ export interface SessionDirectory {
   release(hold: SessionHold, note: SessionNote | undefined): Promise<boolean>;
 
   /**
-   * Calls `listener` with messages to a process. They may be lost: whoever waits asks again when the lease that it
-   * waits for should have ended, and `renew` repeats requests.
+   * Calls `listener` with messages to a process. They may be lost: a process that waits asks again when the lease
+   * that it waits for should have ended, and `renew` repeats requests.
    *
    * @returns a function that ends it.
    */

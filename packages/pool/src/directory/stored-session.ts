@@ -11,7 +11,7 @@ const [longestKey, longestNote, longestLost] = [512, 65_536, 2_000];
 export const keptMs = 86_400_000;
 
 const note: z.ZodType<SessionNote> = z.object({
-  // Whoever connects checks the rest.
+  // The executor that connects checks the rest.
   handle: z.custom<SessionHandle>((value) => typeof value === "object" && isJsonValue(value)).exactOptional(),
   checkpoint: z
     .string()

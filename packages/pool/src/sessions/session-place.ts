@@ -19,7 +19,7 @@ export async function connectTo(
   if (handle === undefined) return undefined;
   const { connect = (_key, given, wanted) => connectExecutor(given, { takeOver: true, signal: wanted }) } = options;
   try {
-    // The directory has said that nobody else has it: whoever is connected comes too late.
+    // The directory has said that nobody else has it: a process that is connected comes too late.
     return await connect(key, handle, signal);
   } catch (error) {
     // A connection that was given up says nothing about the place.

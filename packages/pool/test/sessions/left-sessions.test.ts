@@ -94,7 +94,7 @@ describe("sessions in places of this machine with `keepAliveMs`", needs("python3
     await last.end("ann");
   });
 
-  it("are taken back from whoever has connected without the directory's word", async () => {
+  it("are taken back from a process that has connected without the directory's word", async () => {
     const handles: SessionHandle[] = [];
     const directory = memoryDirectory();
     const noting = directoryAround(directory, {
