@@ -94,8 +94,8 @@ export interface ExecutorSessionsOptions {
    */
   readonly onSessionLost?: ((key: string, reason: string) => void) | undefined;
   /**
-   * Receives errors that no caller waits for: an executor that could not be stopped, an error in `onSessionLost`.
-   * Default: a process warning.
+   * Receives errors that no caller waits for: an executor that could not be stopped, a checkpoint that failed, a
+   * directory that did not answer, an error in `onSessionLost`. Default: a process warning.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
