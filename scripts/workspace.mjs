@@ -115,7 +115,7 @@ export function interruptedWith() {
 /** Prints the comment at the beginning of a script, and ends it, if its user asked for help. */
 export function helpIfAsked() {
   if (!userArguments().some((word) => word === "--help" || word === "-h")) return;
-  process.stdout.write(`${about(process.argv[1] ?? "")}\n`);
+  process.stdout.write(`${aboutScript()}\n`);
   process.exit();
 }
 
@@ -130,13 +130,13 @@ export function commandLine(config) {
   try {
     return util.parseArgs({ ...config, args: userArguments() });
   } catch (error) {
-    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${about(process.argv[1] ?? "")}\n`);
+    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${aboutScript()}\n`);
   }
 }
 
-/** @param {string} script */
-function about(script) {
-  const [, comment = ""] = /^\/\*\*\n([^]*?)\n \*\//.exec(readFileSync(script, "utf8")) ?? [];
+/** The comment at the beginning of the script that is running. */
+export function aboutScript() {
+  const [, comment = ""] = /^\/\*\*\n([^]*?)\n \*\//.exec(readFileSync(process.argv[1] ?? "", "utf8")) ?? [];
   return comment.replaceAll(/^ \* ?/gm, "");
 }
 

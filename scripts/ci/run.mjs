@@ -13,12 +13,12 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { outcomeOf, sumOf } from "../outcomes.mjs";
 import { runTasks } from "../tasks.mjs";
-import { root } from "../workspace.mjs";
+import { aboutScript, root } from "../workspace.mjs";
 
 /** @typedef {import("../outcomes.mjs").Outcome} Outcome */
 
@@ -78,9 +78,7 @@ else if (command === "group" && names.length > 0 && names.every((name) => name i
 else if (command === "gate" && names.length > 0) await runGates(names);
 else if (command === "gates") listGates();
 else {
-  console.log(
-    /\/\*\*\n([^]*?)\n \*\//.exec(readFileSync(import.meta.filename, "utf8"))?.[1]?.replaceAll(/^ \* ?/gm, ""),
-  );
+  console.log(aboutScript());
   process.exitCode = 2;
 }
 rmSync(temporary, { recursive: true, force: true });
