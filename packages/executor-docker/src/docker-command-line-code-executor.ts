@@ -12,7 +12,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { sessionFromJson } from "@fenced/executor-kit/supervisor";
+import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { containerNetwork } from "./container/container-options.ts";
 import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
@@ -35,10 +35,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: dockerExecutorOptions,
     load: (options) => new DockerCommandLineCodeExecutor(options),
-    connect: (options, { session, takeOver, callbacks }) => {
-      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
-      return new DockerCommandLineCodeExecutor({ ...options, ...callbacks }, left);
-    },
+    connect: connectingTo(provider, leftPlace, (options, left) => new DockerCommandLineCodeExecutor(options, left)),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
