@@ -66,6 +66,15 @@ describe("a daemon with another file system", needs("docker", "root"), () => {
     await expect(executor.start()).rejects.toThrow(/`bindDir`.*on the daemon's host:/);
   });
 
+  it("rejects a workDir that it cannot see for a session that outlives its program", async () => {
+    const options = { keepAliveMs: 60_000, workDir: directory };
+    const executor = create(options);
+    await expect(executor.start()).rejects.toThrow(
+      /`keepAliveMs` needs a `workDir` that the daemon can mount.* Leave `workDir` out/,
+    );
+    expect(await daemon.docker("ps", "--all", "--quiet")).toBe("");
+  });
+
   it("does not affect a block in a shared directory when it hangs", async () => {
     const workDir = await mkdtemp("/var/tmp/fenced-test-");
     try {

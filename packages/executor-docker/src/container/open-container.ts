@@ -29,7 +29,7 @@ import { containerNetwork, containerOptions, ownerLabel, workspacePath } from ".
 import { type ContainerRequest, createWithImage, imageOf } from "./create-with-image.ts";
 import { isSame, removeProbe, socketOf, writeProbe } from "./probe-file.ts";
 import { RunningContainer } from "./running-container.ts";
-import { isMissingSource, lacksPython, lacksShell, noServer, noShell, notBound } from "./start-failures.ts";
+import { isMissingSource, lacksPython, lacksShell, noServer, noShell, notBound, notMounted } from "./start-failures.ts";
 
 /** A container that is ready for blocks. */
 export interface OpenContainer {
@@ -236,7 +236,9 @@ async function openWithVolume(
   mounts: readonly MountedSource[],
   signal: AbortSignal,
 ): Promise<OpenContainer> {
-  const { options } = request;
+  const { options, directories } = request;
+  // Its files would have to travel, and no program may be there to carry them.
+  if (request.address && directories.given) throw notMounted(directories);
   const user = userForVolume(options.user, options.hardened ?? true);
   const container = await openNew(request, { user, probe: undefined, source: undefined, mounts }, signal);
   await checkMounts(mounts, container, () => container.end(true));

@@ -16,6 +16,18 @@ export function notBound(bindDir: string, directories: SessionDirectories, reaso
   );
 }
 
+/** The error for a `workDir` of a session that outlives its program, if the daemon cannot mount it. */
+export function notMounted({ workDirectory }: SessionDirectories): InvalidInputError {
+  return new InvalidInputError(
+    `\`keepAliveMs\` needs a \`workDir\` that the daemon can mount, and ${workDirectory} is not on its host`,
+    {
+      remedy:
+        "Leave `workDir` out, and copy files with `executor.files`; or set `bindDir` to the path that `workDir` has on the daemon's host.",
+      option: "workDir",
+    },
+  );
+}
+
 /**
  * True if a container could not start because its image has no shell, which is reported by the daemon, its runtime, or
  * the init process that was to start the shell.
