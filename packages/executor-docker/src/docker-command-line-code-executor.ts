@@ -1,4 +1,10 @@
-import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
+import {
+  defineComponent,
+  InvalidInputError,
+  type Component,
+  type ComponentModel,
+  type ExecutorCapabilities,
+} from "@fenced/core";
 import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import { readConnection } from "@fenced/docker-daemon";
@@ -12,7 +18,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { connectingTo } from "@fenced/executor-kit/supervisor";
+import { sessionFromJson } from "@fenced/executor-kit/supervisor";
 import { containerNetwork } from "./container/container-options.ts";
 import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
@@ -35,7 +41,11 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: dockerExecutorOptions,
     load: (options) => new DockerCommandLineCodeExecutor(options),
-    connect: connectingTo(provider, leftPlace, (options, left) => new DockerCommandLineCodeExecutor(options, left)),
+    connect: (options, { session, takeOver, callbacks }) => {
+      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
+      if (callbacks.network) checkCutOff(options);
+      return new DockerCommandLineCodeExecutor({ ...options, ...callbacks }, left);
+    },
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -102,4 +112,13 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
 function reachOf(options: DockerExecutorOptions): Pick<ExecutorCapabilities, "network"> {
   const { mode, policy } = containerNetwork(options);
   return networkReach(policy ?? (mode === "none" ? "none" : "open"));
+}
+
+/** @throws InvalidInputError if a list of hosts would not limit the session's container. */
+function checkCutOff(options: DockerExecutorOptions): void {
+  if (containerNetwork(options).mode === "none") return;
+  throw new InvalidInputError("`network` cannot limit this session: its container has a network of its own", {
+    remedy: 'Leave `network` out, or begin sessions with `network: { allow }` or "none".',
+    option: "network",
+  });
 }

@@ -1,13 +1,15 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectExecutor, ExecutorStoppedError, hostFunction } from "@fenced/core";
+import { connectExecutor, ExecutorStoppedError, hostFunction, type NetworkDecision } from "@fenced/core";
 import { needs, nightly } from "@fenced/test-support";
 import { type DaemonRelay, relayDaemon } from "@fenced/test-support/daemon-relay";
+import { playTlsHost } from "@fenced/test-support/loopback-hosts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { DockerCommandLineCodeExecutor, type DockerExecutorOptions } from "../src/index.ts";
 import { docker } from "./support/docker-cli.ts";
 import { nodeImage, pythonImage } from "./support/images.ts";
+import { policy } from "./support/network-policy.ts";
 import { startPrivateDaemon } from "./support/private-daemon.ts";
 
 const keepAliveMs = 120_000;
@@ -163,6 +165,57 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     await expect(executor.start()).rejects.toThrow(/Python/);
     expect(() => create({ stopContainer: false })).toThrow(/keepAliveMs.*stopContainer/s);
     expect(() => create({ reuse: true, containerName: "x" })).toThrow(/keepAliveMs.*reuse/s);
+  });
+});
+
+describe("a session with a network policy of functions", { ...needs("docker", "openssl"), timeout: 120_000 }, () => {
+  const options = { image: pythonImage, keepAliveMs, timeoutMs: Infinity } as const;
+
+  it("has a handle without them, and gets those of the program that connects", async () => {
+    const { port, ca } = await playTlsHost("api.example", (request, response) => {
+      response.end(request.headers.authorization ?? "nobody");
+    });
+    const decisions: string[] = [];
+    const policyOf = (name: string) => {
+      const credential = { host: `api.example:${port}`, header: "authorization", value: () => name, ca };
+      const onRequest = ({ host }: NetworkDecision): void => void decisions.push(`${name} ${host}`);
+      return { ...policy({ allow: [`api.example:${port}`], credentials: [credential] }), onRequest };
+    };
+    const request = python(
+      `import urllib.request as web\nprint(web.urlopen("https://api.example:${port}").read().decode())`,
+    );
+    const first = new DockerCommandLineCodeExecutor({ ...options, network: policyOf("first") });
+    expect((await first.executeCodeBlocks(request)).output).toBe("first\n");
+    const { handle } = first;
+    if (!handle) throw new Error("no handle");
+    expect(handle.component.config["network"]).toEqual({ allow: [`api.example:${port}`, "127.0.0.1"] });
+    await first.detach();
+    const saved = structuredClone(handle);
+    await using second = await connectExecutor(saved, { network: policyOf("second") });
+    expect((await second.executeCodeBlocks(request)).output).toBe("second\n");
+    expect(decisions).toEqual(["first api.example", "second api.example"]);
+  });
+
+  it("lets nothing out if the list was a function that was not given again", async () => {
+    const first = new DockerCommandLineCodeExecutor({ ...options, network: { allow: () => ["api.example"] } });
+    await first.start();
+    const { handle } = first;
+    if (!handle) throw new Error("no handle");
+    await first.detach();
+    await using second = await connectExecutor(handle);
+    const { network } = await second.executeCodeBlocks(
+      python('import urllib.request as web\nweb.urlopen("http://api.example")'),
+    );
+    expect(network).toMatchObject([{ host: "api.example", allowed: false }]);
+  });
+
+  it("cannot get a list if its container has a network", async () => {
+    await using first = new DockerCommandLineCodeExecutor({ ...options, network: "open" });
+    await first.start();
+    const { handle } = first;
+    if (!handle) throw new Error("no handle");
+    const connecting = connectExecutor(handle, { network: { allow: [] }, takeOver: true });
+    await expect(connecting).rejects.toThrow(/`network` cannot limit this session.*Leave `network` out/);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { AllowedNetwork } from "@fenced/core";
 import { longestTimer } from "@fenced/core/abort";
 import { type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
 
@@ -18,18 +19,29 @@ export const keepAliveOptions: OptionSchemas<KeepAliveOptions> = {
 };
 
 /**
- * Returns settings without functions, callbacks and what was restored, for the handle of a session: a program
- * that connects passes its own.
+ * Returns settings for the handle of a session: without functions, callbacks and what was restored. A program that
+ * connects passes its own.
  */
 export function withoutCallbacks(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { functions: _, restore: __, ...rest } = settings;
-  return withoutFunctions(rest);
+  const { functions: _, restore: __, network, ...rest } = settings;
+  return { ...withoutFunctions(rest), network: isPolicy(network) ? { allow: hostsOf(network) } : network };
+}
+
+function isPolicy(network: unknown): network is Pick<AllowedNetwork, "allow"> {
+  return typeof network === "object" && network !== null && "allow" in network;
+}
+
+/** Nothing is allowed until the program that connects gives the function again. */
+function hostsOf({ allow }: Pick<AllowedNetwork, "allow">): readonly string[] {
+  return typeof allow === "function" ? [] : allow;
 }
 
 function withoutFunctions(settings: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(settings).flatMap(([name, value]: [string, unknown]): [string, unknown][] => {
       if (typeof value === "function") return [];
+      // JSON has no Infinity; this number of milliseconds is as good as none.
+      if (value === Infinity) return [[name, Number.MAX_VALUE]];
       const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
       return [[name, isPlain ? withoutFunctions(value) : value]];
     }),

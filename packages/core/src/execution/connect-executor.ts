@@ -16,6 +16,7 @@ import {
   optionsSchema,
   signalOption,
 } from "../options/check-options.ts";
+import { allowedNetworkOptions, checkCredentials } from "../options/network-option.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { SessionCallbacks, SessionHandle } from "./session-handle.ts";
 
@@ -41,6 +42,7 @@ const connectOptions: z.ZodType<ConnectExecutorOptions> = optionsSchema({
     )
     .exactOptional(),
   approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
+  network: optionsSchema(allowedNetworkOptions).check(checkCredentials).exactOptional(),
   onSessionLost: callbackOption<(reason: string) => void>().exactOptional(),
   takeOver: z.boolean().exactOptional(),
   signal: signalOption.exactOptional(),
@@ -74,12 +76,13 @@ export async function connectExecutor(
   options: ConnectExecutorOptions = {},
 ): Promise<CodeExecutor> {
   const checked = checkOptions(connectOptions, options, "connectExecutor");
-  const { functions, approveHostCall, onSessionLost, takeOver = false, signal, ...loading } = checked;
+  const { functions, approveHostCall, network, onSessionLost, takeOver = false, signal, ...loading } = checked;
   signal?.throwIfAborted();
   const { component, session } = parseHandle(handle);
   const callbacks: SessionCallbacks = {
     ...(functions && { functions }),
     ...(approveHostCall && { approveHostCall }),
+    ...(network && { network }),
     ...(onSessionLost && { onSessionLost }),
   };
   const executor = await useComponent<CodeExecutor>(component, loading, (found, config, context) => {

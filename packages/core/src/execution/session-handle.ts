@@ -3,6 +3,7 @@ import type { FunctionWithRequirements } from "../functions/function-with-requir
 import type { ApproveHostCall } from "../functions/host/host-call.ts";
 import type { HostFunction } from "../functions/host/host-function.ts";
 import type { JsonObject } from "../json-value.ts";
+import type { AllowedNetwork } from "../network/network-policy.ts";
 
 /**
  * Where a session is that outlives its program, and how to use it: what `connectExecutor` needs. Plain JSON. It contains
@@ -22,6 +23,12 @@ export interface SessionCallbacks {
   readonly functions?: readonly (FunctionWithRequirements | HostFunction)[] | undefined;
   /** As in the executor's options. Default: all calls are approved. */
   readonly approveHostCall?: ApproveHostCall | undefined;
+  /**
+   * As in the executor's options, for a policy with `credentials`, `resolve`, `onRequest` or a function as `allow`, none
+   * of which can be part of a handle. Replaces the list of hosts in the handle. Default: that list; it is empty if
+   * `allow` was a function.
+   */
+  readonly network?: AllowedNetwork | undefined;
   /** As in the executor's options. */
   readonly onSessionLost?: ((reason: string) => void) | undefined;
 }

@@ -1,11 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import {
-  BackendUnavailableError,
-  type JsonObject,
-  parseComponentConfig,
-  type SessionCallbacks,
-  type SessionToConnect,
-} from "@fenced/core";
+import { BackendUnavailableError, type JsonObject, parseComponentConfig } from "@fenced/core";
 import * as z from "zod";
 
 /** What a session that outlives its program is reached with, wherever its place is. */
@@ -46,8 +40,13 @@ export function sessionToJson({ id, socket, key }: LeftSession, place: JsonObjec
   return { ...place, id, socket, key: Buffer.from(key).toString("base64") };
 }
 
-/** @throws ComponentError if the session's part of a handle is not valid. */
-function sessionFromJson<Place extends object>(
+/**
+ * Reads the session's part of a handle.
+ *
+ * @param place - the schema of what says where it is.
+ * @throws ComponentError if it is not valid.
+ */
+export function sessionFromJson<Place extends object>(
   session: JsonObject,
   place: z.ZodType<Place, Place>,
   provider: string,
@@ -55,21 +54,6 @@ function sessionFromJson<Place extends object>(
   const { id: _, socket: __, key: ___, ...rest } = session;
   const address = parseComponentConfig(addressSchema, session, provider);
   return { ...parseComponentConfig(place, rest, provider), ...address, key: Buffer.from(address.key, "base64") };
-}
-
-/**
- * Makes the `connect` of a component whose sessions outlive their programs.
- *
- * @param place - the schema of what a handle says about where a session is.
- * @param create - creates the executor that connects to a session.
- */
-export function connectingTo<T, Options extends object, Place extends object>(
-  provider: string,
-  place: z.ZodType<Place, Place>,
-  create: (options: Options & SessionCallbacks, left: SessionToUse<LeftSession & Place>) => T,
-): (options: Options, session: SessionToConnect) => T {
-  return (options, { session, takeOver, callbacks }) =>
-    create({ ...options, ...callbacks }, { ...sessionFromJson(session, place, provider), takeOver });
 }
 
 /**
