@@ -131,8 +131,13 @@ describe.skipIf(process.platform !== "linux")(
       });
       expect(await printed(executorWith({ warm: {} }), "echo 42", "sh")).toBe("42");
       await expect(executorWith({ stateful: true }).start()).rejects.toThrow("there is no `python3` on the PATH");
+      const kept = executorWith({ warm: {}, keepAliveMs: 60_000 });
+      await expect(kept.start()).rejects.toThrow(
+        /there is no `python3` on the PATH.* Install Python 3.8 or later as `python3`, or leave `keepAliveMs` out/s,
+      );
       await writeFile(path.join(bin, "python3"), "#!/bin/sh\necho too old >&2\nexit 1\n", { mode: 0o755 });
       await expect(executorWith({ warm: {} }).start()).rejects.toThrow(/too old.*Install Python 3\.8 or later/su);
+      await expect(kept.start()).rejects.toThrow(/too old.*Install Python 3\.8 or later/su);
     });
   },
 );

@@ -50,7 +50,7 @@ export function noShell(image: string, cause: unknown): InvalidInputError {
 
 /** True if a session's server could not start because its image has no Python. */
 export function lacksPython(error: unknown): boolean {
-  return FencedError.isInstance(error) && /there is no python3 in this image/.test(error.message);
+  return FencedError.isInstance(error) && /there is no `python3` on the PATH/.test(error.message);
 }
 
 /** The error for an image whose sessions cannot outlive their programs. */

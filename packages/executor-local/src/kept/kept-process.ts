@@ -57,7 +57,8 @@ export class KeptProcess implements SupervisorProcess {
     } catch (error) {
       if (first) await gone(session);
       if (error instanceof PlaceGone) throw sessionHasEnded("on this machine", !first, error);
-      throw error;
+      signal.throwIfAborted();
+      throw first ? notStarted(error) : error;
     }
   }
 
@@ -70,12 +71,7 @@ export class KeptProcess implements SupervisorProcess {
   }
 
   explain(cause: unknown): Error {
-    if (FencedError.isInstance(cause) && !BackendUnavailableError.isInstance(cause)) return cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    return new BackendUnavailableError(`${this.name} did not start: ${reason}`, {
-      remedy: "Install Python 3.8 or later as `python3`, or leave `keepAliveMs` out.",
-      cause,
-    });
+    return notStarted(cause);
   }
 
   kill(): void {
@@ -141,5 +137,14 @@ function notEnded({ directory }: LeftPlace): BackendUnavailableError {
   return new BackendUnavailableError(`The session could not be ended; ${directory} is still there`, {
     remedy:
       "Its code has stopped the session's own programs, which are killed within two minutes; then check for processes that it has left.",
+  });
+}
+
+function notStarted(cause: unknown): Error {
+  if (FencedError.isInstance(cause) && !BackendUnavailableError.isInstance(cause)) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new BackendUnavailableError(`The session did not start: ${reason}`, {
+    remedy: "Install Python 3.8 or later as `python3`, or leave `keepAliveMs` out.",
+    cause,
   });
 }

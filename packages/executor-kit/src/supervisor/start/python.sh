@@ -5,5 +5,5 @@ shift
 for python in python3 python; do
   if command -v "$python" >/dev/null 2>&1; then exec "$python" -I -S -X utf8 -c "$program" "$@"; fi
 done
-echo "there is no python3 in this image" >&2
+echo "there is no \`python3\` on the PATH" >&2
 exit 127
