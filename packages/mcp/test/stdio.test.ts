@@ -66,6 +66,14 @@ describe("the server on standard input and output", needs("python3"), () => {
     );
   });
 
+  it("says how to get an image that Docker lacks", needs("docker"), async () => {
+    const server = startCli(["--image", "fenced-test:missing"]);
+    await workspaceOf(server);
+    server.child.stdin.end();
+    const { stderr } = await server.outcome;
+    expect(stderr).toMatch(/Docker was passed over: .* To use Docker, run `docker pull fenced-test:missing` once\.\n$/);
+  });
+
   it("ends with a client that is killed, and kills the code", async () => {
     const fixture = fileURLToPath(new URL("fixtures/client.ts", import.meta.url));
     const args = ["--import", import.meta.resolve("tsx"), fixture, ...nodeArguments, "--executor", "local"];

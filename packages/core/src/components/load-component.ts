@@ -5,6 +5,7 @@ import { FencedError } from "../errors/fenced-error.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
 import type { JsonObject } from "../json-value.ts";
 import { checkOptions, optionsSchema, type OptionSchemas, callbackOption } from "../options/check-options.ts";
+import { fieldRequirement } from "../options/requirement.ts";
 import type { ComponentClass, ComponentContext, LoadComponentOptions } from "./component-class.ts";
 import { componentModelSchema } from "./component-model-schema.ts";
 import type { ComponentModel } from "./component-model.ts";
@@ -65,7 +66,7 @@ export async function useComponent<T>(
 }
 
 function parseModel(model: unknown): ComponentModel {
-  const parsed = componentModelSchema.safeParse(model);
+  const parsed = componentModelSchema.safeParse(model, { error: fieldRequirement });
   if (parsed.success) return parsed.data;
   throw new ComponentError(`This is not a component: ${describeIssues(parsed.error)}`, {
     remedy: "Pass what dumpComponent returned: provider, componentType, version, config.",

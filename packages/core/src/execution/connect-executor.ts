@@ -17,6 +17,7 @@ import {
   signalOption,
 } from "../options/check-options.ts";
 import { allowedNetworkOptions, checkCredentials } from "../options/network-option.ts";
+import { fieldRequirement } from "../options/requirement.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { SessionCallbacks, SessionHandle } from "./session-handle.ts";
 
@@ -108,7 +109,7 @@ async function letGo(executor: CodeExecutor): Promise<void> {
 }
 
 function parseHandle(handle: unknown): SessionHandle {
-  const parsed = handleSchema.safeParse(handle);
+  const parsed = handleSchema.safeParse(handle, { error: fieldRequirement });
   if (parsed.success) return parsed.data;
   throw new ComponentError(`This is not a session's handle: ${describeIssues(parsed.error)}`, {
     remedy: "Pass `executor.handle` of an executor with `keepAliveMs`, or the JSON that was saved of it.",

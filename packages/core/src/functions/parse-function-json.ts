@@ -2,6 +2,7 @@ import * as z from "zod";
 import { describeIssues } from "../describe-issues.ts";
 import { InvalidInputError } from "../errors/invalid-input-error.ts";
 import type { JsonObject, JsonValue } from "../json-value.ts";
+import { fieldRequirement } from "../options/requirement.ts";
 import { Alias } from "./alias.ts";
 import type { FunctionLanguage } from "./function-language.ts";
 import type { FunctionRequirements } from "./function-requirements.ts";
@@ -32,7 +33,7 @@ export interface FunctionJson {
 
 /** @throws InvalidInputError if the JSON has another shape. */
 export function parseFunctionJson(json: JsonValue): FunctionJson {
-  const parsed = functionJson.safeParse(json);
+  const parsed = functionJson.safeParse(json, { error: fieldRequirement });
   if (!parsed.success) {
     throw new InvalidInputError(`This is not the JSON of a function: ${describeIssues(parsed.error)}`, {
       remedy: "Pass what FunctionWithRequirements.toJSON returned: language, source, requirements.",

@@ -27,8 +27,12 @@ test("all issues are listed, each with its path", () => {
   expect(message).toContain("limits.turns[2]: ");
 });
 
+test("a missing value is an issue that says so", () => {
+  expect(issuesOf({})).toContain("name: must be a string, but is missing.");
+});
+
 test("an unknown key is an issue", () => {
-  expect(issuesOf({ name: "a", nmae: "b" })).toContain('"nmae"');
+  expect(issuesOf({ name: "a", nmae: "b" })).toContain('unknown "nmae". The options are name, limits.');
   expect(issuesOf({ name: "a", limits: { turns: [], more: 1 } })).toMatch(/limits: .*"more"/);
 });
 

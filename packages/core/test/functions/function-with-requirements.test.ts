@@ -195,7 +195,7 @@ describe("JSON", () => {
   });
 
   test.each<[string, JsonValue, string]>([
-    ["a text", "text", "expected object"],
+    ["a text", "text", "must be an object"],
     ["another language", { language: "ruby", source: "" }, "language: "],
     ["no source", { language: "python" }, "source: "],
     ["broken source", { language: "python", source: "def f(:" }, "the head of f has no"],

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type CodeBlock, type CodeExecutor, sanitizeTerminalText } from "@fenced/core";
+import { type CodeBlock, type CodeExecutor, type CodeResult, sanitizeTerminalText } from "@fenced/core";
 import { say } from "./usage-error.ts";
 
 /**
@@ -18,11 +18,21 @@ export async function printRun(
     else if (event.type === "stderr") await print(process.stderr, event.text, signal);
     else if (event.type === "result") {
       ({ exitCode } = event.result);
-      const { length } = event.result.blocks;
-      if (length < blocks.length) say(`Block ${length} of ${blocks.length} failed; the blocks after it were not run.`);
+      const outcome = describeEnd(event.result, blocks.length);
+      if (outcome !== undefined) say(outcome);
     }
   }
   return exitCode;
+}
+
+/** What the output does not say: that time was up, and that blocks were not run. */
+function describeEnd({ blocks, timedOut }: CodeResult, count: number): string | undefined {
+  const { length } = blocks;
+  const isKilled = blocks.at(-1)?.timedOut === true;
+  if (timedOut && !isKilled) return `Time was up before block ${length + 1} of ${count}, which was not run.`;
+  if (!isKilled && length === count) return undefined;
+  const what = `Block ${length} of ${count} ${isKilled ? "timed out and was killed" : "failed"}`;
+  return length === count ? `${what}.` : `${what}; the blocks after it were not run.`;
 }
 
 /** Keeps programs from controlling the terminal. Output to a file or a pipe is unchanged. */

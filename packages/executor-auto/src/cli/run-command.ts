@@ -1,4 +1,5 @@
 import { type CodeExecutor, inOwnWords } from "@fenced/core";
+import { parseHostPattern } from "@fenced/core/network";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { assertAble } from "../assert-able.ts";
 import { importExecutor } from "../import-executor.ts";
@@ -51,7 +52,7 @@ export function runCommand(signal: AbortSignal): Command {
     )
     .addOption(
       new Option("--allow <host>", "a host that the code may reach: pypi.org, *.example.com:443; repeatable")
-        .argParser((host: string, before: readonly string[] | undefined) => [...(before ?? []), host])
+        .argParser(host)
         .conflicts("network"),
     )
     .option("--work-dir <directory>", "where the code runs (default: a temporary directory)")
@@ -135,6 +136,12 @@ function refuseMisplaced({ executor, image, network, allow, memoryBytes }: RunFl
 function wholeFrom1(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number, at least 1.");
+}
+
+function host(text: string, before: readonly string[] | undefined): readonly string[] {
+  const pattern = parseHostPattern(text);
+  if ("problem" in pattern) throw new InvalidArgumentError(`It ${pattern.problem}.`);
+  return [...(before ?? []), text];
 }
 
 function variable(text: string, before: Readonly<Record<string, string>>): Record<string, string> {

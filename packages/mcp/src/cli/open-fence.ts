@@ -1,4 +1,4 @@
-import type { CodeExecutor } from "@fenced/core";
+import { type CodeExecutor, FencedError } from "@fenced/core";
 import type { OpenExecutorOptions } from "@fenced/executor-auto";
 import * as z from "zod";
 import { fenceSettings } from "./executor-model.ts";
@@ -24,7 +24,7 @@ export async function openStrongestFence(options: CliOptions, signal: AbortSigna
   // openExecutor validates them.
   const settings = z.custom<OpenExecutorOptions>().parse(fenceSettings(options));
   const executor = await openExecutor("auto", { pull: "never", ...settings, signal });
-  const { name, reason } = executor.fence;
+  const { name, reason, passedOver } = executor.fence;
   // Only a container takes options for containers.
   const { image, docker, pull = "never", pullTimeoutMs, ...common } = settings;
   const ofContainer = {
@@ -33,9 +33,10 @@ export async function openStrongestFence(options: CliOptions, signal: AbortSigna
     ...(docker === undefined ? {} : { docker }),
     ...(pullTimeoutMs === undefined ? {} : { pullTimeoutMs }),
   };
+  const lacksImage = passedOver.some(({ error }) => FencedError.isInstance(error) && error.option === "pull");
   return {
     executor,
     create: (start) => openExecutor(name, { ...common, ...(name === "docker" ? ofContainer : {}), signal: start }),
-    reason,
+    reason: lacksImage ? `${reason} To use Docker, run \`docker pull ${image ?? "python:3-slim"}\` once.` : reason,
   };
 }

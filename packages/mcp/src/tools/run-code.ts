@@ -85,7 +85,8 @@ function toToolResult(waited: Waited, options: McpServerOptions): CallToolResult
     return { content: [...content, ...images.map(({ bytes, mediaType }) => imageContent(bytes, mediaType))] };
   }
   const network = result.network && { network: result.network.map(refusal) };
-  return { content, structuredContent: { exitCode, output, truncated, timedOut, stateLost, durationMs, ...network } };
+  const state = { truncated, timedOut, stateLost, durationMs: Math.round(durationMs) };
+  return { content, structuredContent: { exitCode, output, ...state, ...network } };
 }
 
 function stillRunning({ id, output }: Extract<Waited, { readonly id: string }>): CallToolResult {
