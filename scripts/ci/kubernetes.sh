@@ -25,6 +25,8 @@ version=1.20.2
 etcd=127.0.0.1:23790 api=127.0.0.1:16443 kubelet_port=16250
 # The KUBERNETES_SERVICE_HOST of pods. There is no load balancer: the machine itself has that address.
 service=10.222.0.1
+# On since Kubernetes 1.21: Jobs that have ended are deleted.
+gates=TTLAfterFinished=true
 pause=fenced-test:pause
 
 up() {
@@ -184,7 +186,7 @@ start_all() {
     --listen-peer-urls http://127.0.0.1:23800 --initial-advertise-peer-urls http://127.0.0.1:23800 --initial-cluster fenced=http://127.0.0.1:23800
   start_kube-apiserver
   start kube-controller-manager "$cache/bin/kube-controller-manager" --kubeconfig "$state/controller-manager.conf" --leader-elect=false --use-service-account-credentials \
-    --port 0 --secure-port 0 --root-ca-file "$state/ca.crt" --service-account-private-key-file "$state/server.key"
+    --feature-gates "$gates" --port 0 --secure-port 0 --root-ca-file "$state/ca.crt" --service-account-private-key-file "$state/server.key"
   start kube-scheduler "$cache/bin/kube-scheduler" --kubeconfig "$state/scheduler.conf" --leader-elect=false --port 0 --secure-port 0
   start_kubelet
   until_true "the node" node_is_ready
@@ -196,7 +198,7 @@ start_all() {
 
 start_kube-apiserver() {
   start kube-apiserver "$cache/bin/kube-apiserver" --etcd-servers "http://$etcd" \
-    --bind-address "${api%:*}" --secure-port "${api#*:}" --insecure-port 0 --endpoint-reconciler-type none \
+    --feature-gates "$gates" --bind-address "${api%:*}" --secure-port "${api#*:}" --insecure-port 0 --endpoint-reconciler-type none \
     --tls-cert-file "$state/server.crt" --tls-private-key-file "$state/server.key" --client-ca-file "$state/ca.crt" \
     --token-auth-file "$state/tokens.csv" --authorization-mode Node,RBAC --anonymous-auth=false \
     --kubelet-client-certificate "$state/server.crt" --kubelet-client-key "$state/server.key" --kubelet-certificate-authority "$state/ca.crt" \

@@ -9,9 +9,14 @@ import {
   languageTable,
   type Backend,
   type LanguageCommand,
+  withoutCallbacks,
 } from "@fenced/executor-kit";
+import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { KubernetesConnector } from "./kubernetes-connector.ts";
 import { kubernetesExecutorOptions, type KubernetesExecutorOptions } from "./kubernetes-executor-options.ts";
+import { leftPlace, type LeftPod } from "./left-session.ts";
+
+const provider = "@fenced/executor-kubernetes:KubernetesCommandLineCodeExecutor";
 
 /**
  * Runs each block in a new process in a pod of a Kubernetes cluster, with `/workspace` as the working directory. The pod is
@@ -24,10 +29,11 @@ import { kubernetesExecutorOptions, type KubernetesExecutorOptions } from "./kub
  */
 export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   static readonly component: Component<KubernetesCommandLineCodeExecutor> = defineComponent({
-    provider: "@fenced/executor-kubernetes:KubernetesCommandLineCodeExecutor",
+    provider,
     componentType: "code_executor",
     schema: kubernetesExecutorOptions,
     load: (options) => new KubernetesCommandLineCodeExecutor(options),
+    connect: connectingTo(provider, leftPlace, (options, left) => new KubernetesCommandLineCodeExecutor(options, left)),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -36,10 +42,17 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
   readonly #table: Readonly<Record<string, LanguageCommand>>;
   #connector: KubernetesConnector | undefined;
 
-  /** @throws InvalidInputError if an option is unknown or wrong. */
-  constructor(options: KubernetesExecutorOptions = {}) {
+  /** The session to connect to, until that has been done. */
+  #left: LeftPod | undefined;
+
+  /**
+   * @param left - a session to connect to; set by `connectExecutor`. Default: a new one.
+   * @throws InvalidInputError if an option is unknown or wrong.
+   */
+  constructor(options: KubernetesExecutorOptions = {}, left?: LeftPod) {
     const checked = checkOptions(kubernetesExecutorOptions, options, "KubernetesCommandLineCodeExecutor");
-    super(checked);
+    super(checked, undefined, left?.id);
+    this.#left = left;
     this.#given = checked;
     this.#options = absolutePaths(checked, ["outputDir", "kubeconfig"]);
     this.#table = languageTable(checked.languages);
@@ -49,6 +62,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? "open"),
       isolation: "container",
     };
@@ -63,8 +77,14 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
     return KubernetesCommandLineCodeExecutor.component.dump({ ...this.#given });
   }
 
+  protected override dumpForHandle(): ComponentModel {
+    return KubernetesCommandLineCodeExecutor.component.dump(withoutCallbacks({ ...this.#options }));
+  }
+
   protected async openBackend(): Promise<Backend> {
-    this.#connector = new KubernetesConnector(this.request(this.#options, this.#table));
+    const left = this.#left;
+    this.#left = undefined;
+    this.#connector = new KubernetesConnector({ ...this.request(this.#options, this.#table), left });
     const backend = this.#connector.backend();
     const { stateful, outputDir } = this.#options;
     return stateful === true ? this.makeStateful(backend, { outputDir, bound: undefined }) : backend;

@@ -12,6 +12,8 @@ import {
   commandLineExecutorConfig,
   type BaseExecutorOptions,
   type CommandLineExecutorOptions,
+  type KeepAliveOptions,
+  keepAliveOptions,
 } from "@fenced/executor-kit";
 import {
   checkStateful,
@@ -38,7 +40,7 @@ export interface WarmPoolOptions {
 
 /** Options of `KubernetesCommandLineCodeExecutor`; all are optional. */
 export interface KubernetesExecutorOptions
-  extends BaseExecutorOptions, CommandLineExecutorOptions, StatefulExecutorOptions {
+  extends BaseExecutorOptions, CommandLineExecutorOptions, KeepAliveOptions, StatefulExecutorOptions {
   /** The image; needs `sh` and Python 3.8 or later. Default: `python:3-slim`. */
   readonly image?: string | undefined;
   /** When the node pulls the image. Default: the cluster's rule: `"Always"` for `:latest`, otherwise `"IfNotPresent"`. */
@@ -133,6 +135,7 @@ export const kubernetesExecutorOptions: z.ZodType<KubernetesExecutorOptions> = o
   startTimeoutMs: timeLimitOption.exactOptional(),
   waitForNodes: z.boolean().exactOptional(),
   warm: warmOption.exactOptional(),
+  ...keepAliveOptions,
   ...statefulOptions,
 } satisfies OptionSchemas<KubernetesExecutorOptions>).check(checkStateful, ({ value, issues }) => {
   if (!value.warmPool) return;

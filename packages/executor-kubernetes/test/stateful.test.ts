@@ -7,11 +7,14 @@ import { ownCluster } from "./support/node.ts";
 import { stopWithStoppedSupervisor } from "./support/stop-with-stopped-supervisor.ts";
 
 describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
-  testCodeExecutor(
-    { describe, it, afterAll },
-    kubernetesSubject(", stateful,", (options) => createExecutor({ stateful: true, ...options })),
-    mechanism("state", "host functions", "lost session"),
+  const subject = kubernetesSubject(
+    ", stateful,",
+    (options) => createExecutor({ stateful: true, ...options }),
+    "stateful",
   );
+  // Here, there are variables to lose.
+  testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
+  testCodeExecutor({ describe, it, afterAll }, subject, mechanism("state", "host functions", "lost session"));
 
   it("can be forked: each fork has its own variables, in one pod", async () => {
     await using executor = createExecutor({ stateful: true });

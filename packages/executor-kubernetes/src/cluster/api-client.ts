@@ -55,12 +55,16 @@ export class ApiClient {
     return parsed;
   }
 
-  /** Creates an object. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
-  async create(path: string, body: object, signal: AbortSignal): Promise<void> {
+  /**
+   * Creates an object, and returns it; `undefined` if it exists already, because an earlier attempt whose answer was lost
+   * created it.
+   */
+  async create(path: string, body: object, signal: AbortSignal): Promise<unknown> {
     try {
-      await this.send({ method: "POST", path, body, signal });
+      return await this.send({ method: "POST", path, body, signal });
     } catch (error) {
-      if (!isThere(error)) throw error;
+      if (isThere(error)) return undefined;
+      throw error;
     }
   }
 

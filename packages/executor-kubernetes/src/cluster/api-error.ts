@@ -72,6 +72,14 @@ export function isThere(error: unknown): boolean {
   return statusBody.safeParse(error.cause.body).data?.reason === "AlreadyExists";
 }
 
+/** The error for a cluster in which nothing would delete a pod that has ended by itself. */
+export function notEnding(cluster: ClusterAccess): BackendUnavailableError {
+  return new BackendUnavailableError(
+    `The cluster at ${cluster.server.host} does not delete Jobs that have ended, so \`keepAliveMs\` is not possible there`,
+    { remedy: "Use Kubernetes 1.21 or later, or enable its feature gate TTLAfterFinished, or leave the option out." },
+  );
+}
+
 /** The error for an answer that is truncated, or is something else, such as a proxy's page. */
 export function notUnderstood(cluster: ClusterAccess): BackendUnavailableError {
   return new BackendUnavailableError(
@@ -122,6 +130,7 @@ const moreRights: Readonly<Record<string, string>> = {
   sandboxwarmpools: warmPoolRights,
   sandboxclaims: warmPoolRights,
   sandboxes: warmPoolRights,
+  jobs: `  - { apiGroups: ["batch"], resources: [jobs], verbs: [create, delete] }\n`,
   networkpolicies: `  - { apiGroups: ["networking.k8s.io"], resources: [networkpolicies], verbs: [create, list] }\n`,
 };
 

@@ -1,14 +1,24 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { joinSignals, lateSignal, untilAborted } from "@fenced/core/abort";
-import { type SupervisorConfig, type SupervisorLoader, supervisorLoader } from "@fenced/executor-kit/supervisor";
+import { PlaceGone } from "@fenced/executor-kit";
+import {
+  sessionHasEnded,
+  sessionServerLoader,
+  type SupervisorConfig,
+  type SupervisorLoader,
+  supervisorLoader,
+} from "@fenced/executor-kit/supervisor";
 import type { WebSocket } from "ws";
+import { streamsOf } from "../cluster/exec-socket.ts";
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
+import type { LeftPod } from "../left-session.ts";
 import { EarlyExec } from "./early-exec.ts";
 import type { PodClient } from "./pod-client.ts";
+import { type KeptSession, PodLink } from "./pod-link.ts";
 import { defaultStartMs, workspacePath } from "./pod-manifest.ts";
 import type { PodSource } from "./pod-source.ts";
-import { gone, isBeingMade, type Pod, progressOf } from "./pod-state.ts";
-import { RunningPod } from "./running-pod.ts";
+import { gone, isBeingMade, type Pod, progressOf, whyOver } from "./pod-state.ts";
+import { RunningPod, whyLost } from "./running-pod.ts";
 
 /** What `openPod` needs. */
 export interface PodRequest {
@@ -21,6 +31,8 @@ export interface PodRequest {
   readonly directory: string;
   /** Programs to look for. */
   readonly programs: readonly string[];
+  /** How its session outlives this program. Default: it does not. */
+  readonly kept?: KeptSession | undefined;
 }
 
 /** Milliseconds within which a claim on a warm pool must be served. */
@@ -34,7 +46,7 @@ const cleanUpMs = 3000;
  * @throws BackendUnavailableError if it does not run; InvalidInputError if the cluster does not accept it; the signal's reason.
  */
 export async function openPod(request: PodRequest, signal: AbortSignal): Promise<RunningPod> {
-  const { client, name, options, source } = request;
+  const { name, options, source } = request;
   const { startTimeoutMs = options.warmPool ? defaultClaimMs : defaultStartMs } = options;
   const late = Number.isFinite(startTimeoutMs) ? AbortSignal.timeout(startTimeoutMs) : new AbortController().signal;
   const either = joinSignals(signal, late);
@@ -45,9 +57,9 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
   try {
     await untilAborted(created, either);
     const found = await source.find(seen, either);
-    const loader = supervisorLoader(supervisorOf(request));
+    const loader = loaderOf(request);
     const { socket, metadata } = await connect(request, { name: found, loader }, seen, either);
-    return await RunningPod.open(client, { metadata, socket, program: loader.program, remove: source.remove }, either);
+    return await openNew(request, { socket, metadata, program: loader.program }, either);
   } catch (error) {
     await created.catch(() => {});
     // It may have been created although the answer was lost.
@@ -57,6 +69,64 @@ export async function openPod(request: PodRequest, signal: AbortSignal): Promise
       `The pod ${name} did not run within ${startTimeoutMs / 1000} s; it waited for ${seen.last}`,
       { remedy: "Check `kubectl get events` for the cause, or raise `startTimeoutMs`.", cause: error },
     );
+  }
+}
+
+/**
+ * Connects to a pod that an earlier program has left.
+ *
+ * @throws BackendUnavailableError if its session is over, or does not answer; SessionInUseError if another program uses it; the
+ * signal's reason.
+ */
+export async function openLeft(
+  { client, source, options, kept }: Pick<PodRequest, "client" | "source" | "options"> & { readonly kept: KeptSession },
+  left: LeftPod,
+  signal: AbortSignal,
+): Promise<RunningPod> {
+  let link: PodLink | undefined;
+  try {
+    const pod = await client.get(left.pod, signal);
+    if (!pod) throw new PlaceGone("the pod is gone");
+    const why = whyOver(pod, left.uid);
+    if (why !== undefined) throw new PlaceGone(why);
+    const { metadata } = pod;
+    link = await PodLink.open(client, metadata, kept, signal);
+    const hasPolicy = (options.network ?? "open") !== "open";
+    const entry = { metadata, remove: source.remove, streams: link.streams, link, hasPolicy };
+    return await RunningPod.open(client, entry, signal);
+  } catch (error) {
+    await link?.detach();
+    if (error instanceof PlaceGone) throw sessionHasEnded(`in the pod ${left.pod}`, true, error);
+    throw error;
+  }
+}
+
+/** Continues what an exec has begun in a new pod. */
+async function openNew(
+  { client, source, kept }: PodRequest,
+  {
+    socket,
+    metadata,
+    program,
+  }: { readonly socket: WebSocket; readonly metadata: Pod["metadata"]; readonly program: Uint8Array },
+  signal: AbortSignal,
+): Promise<RunningPod> {
+  const first = streamsOf(socket);
+  try {
+    first.stdin.write(program);
+    const link = kept && (await PodLink.open(client, metadata, { ...kept, first }, signal));
+    const entry = { metadata, remove: source.remove, streams: link?.streams ?? first, link };
+    return await RunningPod.open(client, entry, signal);
+  } catch (cause) {
+    // What began to run there ends with it.
+    first.stdin.destroy();
+    signal.throwIfAborted();
+    const said = cause instanceof Error ? cause.message : String(cause);
+    const why = (await whyLost(client, metadata.name)) ?? said;
+    throw new BackendUnavailableError(`The pod ${metadata.name} cannot run code: ${why}`, {
+      remedy: "The image needs `sh` and Python 3.8 or later. If it has both, call again to create a new pod.",
+      cause,
+    });
   }
 }
 
@@ -109,14 +179,15 @@ async function untilRunning(
   throw new BackendUnavailableError(`The pod ${name} cannot run: ${gone.why}`, { remedy: gone.remedy });
 }
 
-function supervisorOf({ source, directory, programs, options }: PodRequest): SupervisorConfig {
+function loaderOf({ source, directory, programs, options, kept }: PodRequest): SupervisorLoader {
+  const { keeper } = source;
   const searchPath = options.env?.["PATH"];
-  return {
+  const config: SupervisorConfig = {
     directory,
     workspace: workspacePath,
     programs,
     alone: true,
-    keeper: source.keeper,
     ...(searchPath === undefined ? {} : { path: searchPath }),
   };
+  return kept ? sessionServerLoader(keeper, kept.address.socket, config) : supervisorLoader({ ...config, keeper });
 }

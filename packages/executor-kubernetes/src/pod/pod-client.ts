@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { ApiClient } from "../cluster/api-client.ts";
-import { statusOf } from "../cluster/api-error.ts";
+import { notEnding, statusOf } from "../cluster/api-error.ts";
 import { networkPolicyList, type NetworkPolicyObject } from "../network/network-policies.ts";
-import { containerName, managedBy, managedLabel, type PodManifest } from "./pod-manifest.ts";
+import { containerName, managedBy, managedLabel, podLabel, type PodManifest } from "./pod-manifest.ts";
 import { readPod, type Pod } from "./pod-state.ts";
 
 /** Milliseconds between checks of a pod that cannot be watched at the moment. */
 const lookMs = 500;
+/** Milliseconds between checks of whether pods are gone. */
+const goneMs = 100;
 /** How many times to retry a request for a pod that conflicts with others: simultaneous requests update the same quota. */
 const conflicts = 20;
 
@@ -28,10 +30,28 @@ export class PodClient {
   }
 
   /** Creates a pod. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
-  async create(manifest: PodManifest, signal: AbortSignal): Promise<void> {
+  create(manifest: PodManifest, signal: AbortSignal): Promise<void> {
+    return this.#create(this.#path(), manifest, signal);
+  }
+
+  /**
+   * Asks whether a pod may be created.
+   *
+   * @throws like `create`.
+   */
+  async check(manifest: PodManifest, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#create(`${this.#path()}?dryRun=All`, manifest, signal);
+    } catch (error) {
+      // A webhook of the cluster may be unable to tell.
+      if (!(error instanceof Error && error.message.includes("does not support dry run"))) throw error;
+    }
+  }
+
+  async #create(path: string, manifest: PodManifest, signal: AbortSignal): Promise<void> {
     for (let left = conflicts; ; left--) {
       try {
-        await this.#api.create(this.#path(), manifest, signal);
+        await this.#api.create(path, manifest, signal);
         return;
       } catch (error) {
         if (statusOf(error) !== 409 || left === 0) throw error;
@@ -82,12 +102,52 @@ export class PodClient {
     await this.#api.delete(`${this.#path(name)}?gracePeriodSeconds=${gently ? 1 : 0}`, signal);
   }
 
+  /**
+   * Creates a Job. Succeeds if it exists already, because an earlier attempt whose answer was lost created it.
+   *
+   * @throws BackendUnavailableError if the cluster would not delete it when it has ended.
+   */
+  async createJob(manifest: PodManifest, signal: AbortSignal): Promise<void> {
+    const made = await this.#api.create(this.#jobs, manifest, signal);
+    const spec: unknown = Reflect.get(Object(made), "spec");
+    // A server drops fields that it does not know.
+    if (made !== undefined && Reflect.get(Object(spec), "ttlSecondsAfterFinished") === undefined) {
+      throw notEnding(this.#api.cluster);
+    }
+  }
+
+  /** Deletes a Job; the cluster deletes its pods in the background. Does nothing if it is gone. */
+  async deleteJob(name: string, signal?: AbortSignal): Promise<void> {
+    await this.#api.delete(`${this.#jobs}/${name}?propagationPolicy=Background`, signal);
+  }
+
+  /** Waits for the pod of a Job, and returns its name. */
+  async find(job: string, signal: AbortSignal): Promise<string> {
+    for (;;) {
+      for await (const event of this.#api.watch(`${this.#path()}?watch=1&${podOf(job)}&timeoutSeconds=300`, signal)) {
+        const pod = readPod(Reflect.get(Object(event), "object"));
+        if (pod) return pod.metadata.name;
+      }
+      await sleep(lookMs, undefined, { signal });
+    }
+  }
+
+  /** Deletes the pods of a Job, and, unless it is done `gently`, waits until they are gone. */
+  async deleteAll(job: string, how: DeleteOptions = {}): Promise<void> {
+    const { signal } = how;
+    const request = { method: "GET", path: `${this.#path()}?${podOf(job)}`, ...(signal && { signal }) } as const;
+    for (;;) {
+      const pods = readPods(await this.#api.send(request));
+      for (const { metadata } of pods) await this.delete(metadata.name, how);
+      if (pods.length === 0 || how.gently === true) return;
+      await sleep(goneMs, undefined, signal ? { signal } : {});
+    }
+  }
+
   /** The pods of all sessions that are not running: those that have ended, and those that are pending. */
   async idle(): Promise<Pod[]> {
     const query = `labelSelector=${encodeURIComponent(`${managedLabel}=${managedBy}`)}&fieldSelector=status.phase%21%3DRunning&limit=500`;
-    const list = await this.#api.send({ method: "GET", path: `${this.#path()}?${query}`, patient: false });
-    const items: unknown = Reflect.get(Object(list), "items");
-    return Array.isArray(items) ? items.map(readPod).filter((pod) => pod !== undefined) : [];
+    return readPods(await this.#api.send({ method: "GET", path: `${this.#path()}?${query}`, patient: false }));
   }
 
   /** Creates a NetworkPolicy. Succeeds if it exists already, because an earlier attempt whose answer was lost created it. */
@@ -107,6 +167,10 @@ export class PodClient {
     return this.#api.exec(`${this.#path(name)}/exec?${query.toString()}`, signal);
   }
 
+  get #jobs(): string {
+    return `/apis/batch/v1/namespaces/${encodeURIComponent(this.namespace)}/jobs`;
+  }
+
   get #policies(): string {
     return `/apis/networking.k8s.io/v1/namespaces/${encodeURIComponent(this.namespace)}/networkpolicies`;
   }
@@ -115,4 +179,14 @@ export class PodClient {
     const pods = `/api/v1/namespaces/${encodeURIComponent(this.namespace)}/pods`;
     return name === undefined ? pods : `${pods}/${name}`;
   }
+}
+
+/** Selects the pods of a Job, or of a claim, by the label that both give them. */
+function podOf(name: string): string {
+  return `labelSelector=${encodeURIComponent(`${podLabel}=${name}`)}`;
+}
+
+function readPods(list: unknown): Pod[] {
+  const items: unknown = Reflect.get(Object(list), "items");
+  return Array.isArray(items) ? items.map(readPod).filter((pod) => pod !== undefined) : [];
 }

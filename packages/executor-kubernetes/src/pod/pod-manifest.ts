@@ -26,6 +26,12 @@ export const defaultStartMs = 300_000;
 
 /** Seconds without a sign of life of this program after which a pod ends. */
 const keeperPatience = 60;
+/** Seconds for which a pod that has ended is kept, so that its program can learn why. */
+const endedSeconds = 10;
+/** Seconds that a Job may take beyond the time limits for the start and the life of its pod. */
+const jobSlackSeconds = 60;
+/** The longest start that counts, in seconds, since it may have no limit. */
+const longestStart = 86_400;
 /** An arbitrary user other than root; the image need not have an account for it. */
 const nobody = 65_532;
 export const defaultActiveSeconds = 86_400;
@@ -70,6 +76,33 @@ export function podManifest(
     },
   };
   return merge({ ...hardened, metadata: without(metadata, ["name", "generateName", "namespace"]), spec }, ours);
+}
+
+/**
+ * A Job for one pod with these options: when that has ended, however it has, the cluster deletes both, also if no program is left
+ * that could.
+ */
+export function jobManifest(
+  options: KubernetesExecutorOptions,
+  pod: { readonly name: string; readonly owner: string },
+): PodManifest {
+  const { activeDeadlineSeconds = defaultActiveSeconds, startTimeoutMs = defaultStartMs } = options;
+  const { metadata, spec } = podManifest(options, pod);
+  const { name, ...template } = objectOf(metadata);
+  const startSeconds = Math.min(Math.ceil(startTimeoutMs / 1000), longestStart);
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name, labels: template["labels"] },
+    spec: {
+      // One pod, whatever happens to it.
+      backoffLimit: 0,
+      ttlSecondsAfterFinished: endedSeconds,
+      // For a pod that never starts; one that runs has its own limit.
+      activeDeadlineSeconds: startSeconds + activeDeadlineSeconds + jobSlackSeconds,
+      template: { metadata: template, spec },
+    },
+  };
 }
 
 /** The pods of a warm pool with these options; nothing connects to them until they are claimed. */

@@ -1,6 +1,6 @@
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
 import type { DeleteOptions, PodClient } from "./pod-client.ts";
-import { podManifest } from "./pod-manifest.ts";
+import { jobManifest, podManifest } from "./pod-manifest.ts";
 
 /** Where a session's pod comes from. */
 export interface PodSource {
@@ -25,5 +25,32 @@ export function ownPod(
     request: (signal) => client.create(podManifest(options, { name, owner }), signal),
     find: async () => name,
     remove: (how) => client.delete(name, how),
+  };
+}
+
+/**
+ * A pod whose session outlives its program, so that the cluster must delete it when it has ended: it belongs to a Job of this
+ * name.
+ */
+export function jobPod(
+  client: PodClient,
+  options: KubernetesExecutorOptions,
+  { name, owner }: { readonly name: string; readonly owner: string },
+): PodSource {
+  return {
+    keeper: name,
+    request: async (signal) => {
+      // What forbids the pod would otherwise be known only to the Job.
+      await client.check(podManifest(options, { name, owner }), signal);
+      await client.createJob(jobManifest(options, { name, owner }), signal);
+    },
+    find: (seen, signal) => {
+      seen.last = `its Job, which has not created it (kubectl describe job ${name})`;
+      return client.find(name, signal);
+    },
+    remove: async (how) => {
+      await client.deleteJob(name, how?.signal);
+      await client.deleteAll(name, how);
+    },
   };
 }

@@ -10,6 +10,7 @@ export interface Pod {
     readonly deletionTimestamp?: string | undefined;
     readonly annotations?: Readonly<Record<string, string>> | undefined;
     readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[] | undefined;
   };
   readonly spec: { readonly nodeName?: string | undefined };
   readonly status: {
@@ -55,6 +56,7 @@ const podSchema: z.ZodType<Pod> = z.object({
     deletionTimestamp: text,
     annotations: z.record(z.string(), z.string()).optional(),
     labels: z.record(z.string(), z.string()).optional(),
+    ownerReferences: z.array(z.object({ kind: z.string(), name: z.string() })).optional(),
   }),
   spec: z.object({ nodeName: text }).default({}),
   status: z
@@ -130,6 +132,19 @@ function waitingProgress(reason: string, message = ""): PodProgress {
     return { state: "failed", why: `its container could not be started (${why})`, remedy: startRemedy };
   }
   return { state: "waiting", for: why };
+}
+
+/**
+ * Why a session cannot be in a pod any longer; `undefined` if it may be. A node that does not answer may come back, with the pod.
+ *
+ * @param uid - the one that the pod must have; another one has taken its name.
+ */
+export function whyOver(pod: Pod | undefined, uid: string | undefined): string | undefined {
+  if (!pod || (uid !== undefined && pod.metadata.uid !== uid)) return gone.why;
+  const { phase, containerStatuses } = pod.status;
+  const { terminated } = containerStatuses.find(({ name }) => name === containerName)?.state ?? {};
+  const isOver = terminated !== undefined || phase === "Failed" || phase === "Succeeded";
+  return isOver || pod.metadata.deletionTimestamp !== undefined ? whyEnded(pod) : undefined;
 }
 
 /** Why blocks cannot run in a pod that they ran in; `undefined` if the API sees nothing wrong with it. */

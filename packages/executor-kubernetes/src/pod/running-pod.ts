@@ -1,4 +1,4 @@
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, ExecutorStoppedError } from "@fenced/core";
 import { Heartbeat } from "@fenced/executor-kit";
 import {
   connectSupervisor,
@@ -6,11 +6,11 @@ import {
   pythonOf,
   type Supervisor,
   type SupervisorInventory,
+  type SupervisorStreams,
 } from "@fenced/executor-kit/supervisor";
-import type { WebSocket } from "ws";
-import { streamsOf, type ExecStreams } from "../cluster/exec-socket.ts";
 import { closePodNetwork } from "../network/pod-network.ts";
 import type { PodClient } from "./pod-client.ts";
+import type { PodLink } from "./pod-link.ts";
 import type { PodSource } from "./pod-source.ts";
 import { type Pod, whyEnded } from "./pod-state.ts";
 
@@ -18,6 +18,17 @@ import { type Pod, whyEnded } from "./pod-state.ts";
 const explainMs = 6000;
 /** Milliseconds for the deletion of a pod: a server that does not answer must not hold up `stop()`. */
 const endMs = 15_000;
+
+/** A pod, and the way to its supervisor. */
+export interface PodEntry {
+  readonly metadata: Pod["metadata"];
+  readonly remove: PodSource["remove"];
+  readonly streams: SupervisorStreams;
+  /** What the streams belong to if the session outlives its connections. Default: it ends with them. */
+  readonly link?: PodLink | undefined;
+  /** A NetworkPolicy cuts it off. Default: not yet. */
+  readonly hasPolicy?: boolean;
+}
 
 /** A monitored pod whose supervisor responds. */
 export class RunningPod {
@@ -27,81 +38,66 @@ export class RunningPod {
   readonly supervisor: Supervisor;
   readonly #client: PodClient;
   readonly #remove: PodSource["remove"];
-  readonly #streams: ExecStreams;
-  readonly #heartbeat: Heartbeat;
+  readonly #streams: SupervisorStreams;
+  readonly #link: PodLink | undefined;
+  readonly #heartbeat: Heartbeat | undefined;
   readonly #loss: Loss;
-  #hasPolicy = false;
+  #hasPolicy: boolean;
 
   private constructor(
     client: PodClient,
-    { metadata, remove }: { readonly metadata: Pod["metadata"]; readonly remove: PodSource["remove"] },
-    streams: ExecStreams,
+    { metadata, remove, streams, link, hasPolicy = false }: PodEntry,
     { inventory, supervisor }: { readonly inventory: SupervisorInventory; readonly supervisor: Supervisor },
   ) {
     this.#client = client;
     this.metadata = metadata;
     this.#remove = remove;
     this.#streams = streams;
+    this.#link = link;
+    this.#hasPolicy = hasPolicy;
     this.inventory = inventory;
     this.supervisor = supervisor;
-    this.#heartbeat = new Heartbeat({
-      name: "it",
-      // The loss of the supervisor is reported elsewhere.
-      ping: () => supervisor.ping().catch(() => {}),
-      tickMs: 5000,
-      patience: 4,
-      onLost: (error) => void this.#loss.report(error),
-    });
+    // A link has its own, and comes back.
+    this.#heartbeat = link
+      ? undefined
+      : new Heartbeat({
+          name: "it",
+          // The loss of the supervisor is reported elsewhere.
+          ping: () => supervisor.ping().catch(() => {}),
+          tickMs: 5000,
+          patience: 4,
+          onLost: (error) => void this.#loss.report(error),
+        });
     this.#loss = new Loss(
       (hint) => this.#explain(hint),
       (error) => {
         supervisor.fail(error);
+        // Nobody else can use it, if it is still this program's.
+        void link?.end();
         this.#letGo();
       },
     );
   }
 
   /**
-   * Connects to the supervisor that was started in a pod.
+   * Connects to the supervisor in a pod.
    *
-   * @param pod - `socket` leads to it, and `program` is what it waits for.
-   * @throws BackendUnavailableError if it does not answer, with the reason; the signal's reason.
+   * @throws BackendUnavailableError if it does not answer; the signal's reason.
    */
-  static async open(
-    client: PodClient,
-    pod: {
-      readonly metadata: Pod["metadata"];
-      readonly socket: WebSocket;
-      readonly program: Uint8Array;
-      readonly remove: PodSource["remove"];
-    },
-    signal: AbortSignal,
-  ): Promise<RunningPod> {
-    const { name } = pod.metadata;
-    const streams = streamsOf(pod.socket);
+  static async open(client: PodClient, entry: PodEntry, signal: AbortSignal): Promise<RunningPod> {
+    const { streams, link } = entry;
     let opened: RunningPod | undefined;
     let early: Error | undefined;
     const onLost = (error: Error): void => {
       early = error;
       if (opened) void opened.#loss.report(error);
     };
-    try {
-      streams.stdin.write(pod.program);
-      const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost });
-      if (!supervisor) throw new Error("something other than the supervisor answered");
-      opened = new RunningPod(client, pod, streams, { inventory, supervisor });
-      if (early) void opened.#loss.report(early);
-      return opened;
-    } catch (cause) {
-      streams.stdin.destroy();
-      signal.throwIfAborted();
-      const said = cause instanceof Error ? cause.message : String(cause);
-      const why = (await explain(client, name)) ?? said;
-      throw new BackendUnavailableError(`The pod ${name} cannot run code: ${why}`, {
-        remedy: "The image needs `sh` and Python 3.8 or later. If it has both, call again to create a new pod.",
-        cause,
-      });
-    }
+    const isCut = (): boolean => link?.isCut === true;
+    const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost, isCut });
+    if (!supervisor) throw new Error("something other than the supervisor answered");
+    opened = new RunningPod(client, entry, { inventory, supervisor });
+    if (early) void opened.#loss.report(early);
+    return opened;
   }
 
   get name(): string {
@@ -132,10 +128,12 @@ export class RunningPod {
     );
   }
 
-  /** Ends the pod. Does nothing if it is gone. */
+  /** Ends the pod, unless another program uses it now. Does nothing if it is gone. */
   async end(): Promise<void> {
     this.#loss.cancel();
+    const isOurs = (await this.#link?.end()) ?? true;
     this.#letGo();
+    if (!isOurs) return;
     try {
       await this.#remove({ signal: AbortSignal.timeout(endMs), gently: this.#hasPolicy });
     } catch (cause) {
@@ -149,21 +147,35 @@ export class RunningPod {
     }
   }
 
+  /** Lets go of a session that outlives this program. */
+  async leave(): Promise<void> {
+    this.#loss.cancel();
+    await this.#link?.detach();
+    this.#letGo();
+  }
+
+  /** Another program uses its session now. */
+  get isTakenOver(): boolean {
+    return this.#link?.isReplaced === true;
+  }
+
   async #explain(hint: Error): Promise<Error> {
-    const why = (await explain(this.#client, this.name)) ?? hint.message;
+    if (ExecutorStoppedError.isInstance(hint)) return hint;
+    const why = (await whyLost(this.#client, this.name)) ?? hint.message;
     return new BackendUnavailableError(`The pod ${this.name} is lost: ${why}`, {
       remedy: "Call again to use a new pod. If it happens again: kubectl get events",
     });
   }
 
   #letGo(): void {
-    this.#heartbeat.stop();
-    this.#streams.stdin.destroy();
+    this.#heartbeat?.stop();
+    if (this.#link) this.#link.close();
+    else this.#streams.stdin.destroy();
   }
 }
 
 /** Why a pod ended, according to the API; `undefined` if it does not answer or sees nothing wrong. Never rejects. */
-async function explain(client: PodClient, name: string): Promise<string | undefined> {
+export async function whyLost(client: PodClient, name: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(explainMs);
   try {
     // Get the pod first: a watch reports nothing about a pod that is gone.

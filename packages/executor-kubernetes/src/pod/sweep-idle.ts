@@ -21,7 +21,7 @@ export async function sweepIdle(client: PodClient, { server }: ClusterAccess, no
   if (last !== undefined && performance.now() - last < pauseMs) return;
   swept.set(place, performance.now());
   try {
-    for (const pod of await client.idle()) if (isLeft(pod, now)) await client.delete(pod.metadata.name);
+    for (const pod of await client.idle()) if (isLeft(pod, now)) await remove(client, pod);
   } catch {
     // A missing permission only leaves these pods behind, for the next sweep or the cluster to collect.
   }
@@ -35,4 +35,10 @@ function isLeft({ metadata, status }: Pod, now: number): boolean {
   if (status.phase === "Failed") return age > ownMs;
   const patience = Number(metadata.annotations?.[startTimeoutAnnotation]);
   return status.phase === "Pending" && age > patience + ownMs;
+}
+
+/** A Job would create another pod. */
+async function remove(client: PodClient, { metadata: { name, ownerReferences = [] } }: Pod): Promise<void> {
+  const job = ownerReferences.find(({ kind }) => kind === "Job");
+  await (job ? client.deleteJob(job.name) : client.delete(name));
 }

@@ -52,6 +52,15 @@ export async function podsWith(label: string): Promise<{ readonly name: string; 
   return items.map(({ metadata, status }) => ({ name: metadata.name, phase: status.phase }));
 }
 
+const names = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }) })) });
+
+/** Names of the Jobs with a label. */
+export async function jobsWith(label: string): Promise<string[]> {
+  const place = `/apis/batch/v1/namespaces/${namespace}/jobs`;
+  const { items } = names.parse(await ask("GET", `${place}?labelSelector=${encodeURIComponent(label)}`));
+  return items.map(({ metadata }) => `job ${metadata.name}`);
+}
+
 /** A pod's phase, or that it is gone. */
 export async function phaseOf(name: string): Promise<string> {
   const { items } = podList.parse(await ask("GET", `${pods}?fieldSelector=metadata.name%3D${name}`));

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { ask } from "./cluster.ts";
 
-const podNames = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }) })) });
+const names = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }) })) });
 
 /** A namespace for one test, for `await using`. */
 export class TestNamespace implements AsyncDisposable {
@@ -23,8 +23,17 @@ export class TestNamespace implements AsyncDisposable {
   }
 
   /** The names of its pods. */
-  async pods(): Promise<string[]> {
-    const { items } = podNames.parse(await ask("GET", `/api/v1/namespaces/${this.name}/pods`));
+  pods(): Promise<string[]> {
+    return this.#names("/api/v1", "pods");
+  }
+
+  /** The names of its Jobs. */
+  jobs(): Promise<string[]> {
+    return this.#names("/apis/batch/v1", "jobs");
+  }
+
+  async #names(api: string, plural: string): Promise<string[]> {
+    const { items } = names.parse(await ask("GET", `${api}/namespaces/${this.name}/${plural}`));
     return items.map(({ metadata }) => metadata.name);
   }
 
