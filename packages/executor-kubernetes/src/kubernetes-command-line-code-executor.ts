@@ -20,7 +20,8 @@ const provider = "@fenced/executor-kubernetes:KubernetesCommandLineCodeExecutor"
 
 /**
  * Runs each block in a new process in a pod of a Kubernetes cluster, with `/workspace` as the working directory. The pod is
- * hardened, unless its template says otherwise, and ends with this program, even if this program is killed.
+ * hardened, unless its template says otherwise, and ends with this program, even if this program is killed, unless
+ * `keepAliveMs` lets it outlive it.
  *
  * @example
  * await using executor = new KubernetesCommandLineCodeExecutor({ namespace: "code" });
