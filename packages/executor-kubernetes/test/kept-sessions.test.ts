@@ -2,7 +2,13 @@ import { spawn } from "node:child_process";
 import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectExecutor, type ConnectExecutorOptions, hostFunction, type SessionHandle } from "@fenced/core";
+import {
+  connectExecutor,
+  type ConnectExecutorOptions,
+  ExecutorStoppedError,
+  hostFunction,
+  type SessionHandle,
+} from "@fenced/core";
 import { needs, nightly, testKubeconfig } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -42,6 +48,11 @@ function create(options: KubernetesExecutorOptions = {}): KubernetesCommandLineC
 function handleOf({ handle }: KubernetesCommandLineCodeExecutor): SessionHandle {
   if (!handle) throw new Error("There is no handle.");
   return handle;
+}
+
+/** Something that a handle says about its session. */
+function textIn({ session }: SessionHandle, name: string): string {
+  return z.string().parse(session[name]);
 }
 
 function connect(handle: SessionHandle, options: ConnectExecutorOptions = {}) {
@@ -177,7 +188,7 @@ describe("a session in a pod whose connections break", { ...needs("kubernetes"),
     await first.stop();
     proxied.proxy.restore();
     expect((await second.executeCodeBlocks(bash("cat kept.txt"))).output).toBe("kept\n");
-    expect(await jobsWith(`fenced.dev/executor=${String(handle.session["id"])}`)).toHaveLength(1);
+    expect(await jobsWith(`fenced.dev/executor=${textIn(handle, "id")}`)).toHaveLength(1);
   });
 });
 
@@ -212,7 +223,7 @@ describe("a session in a pod", { ...needs("kubernetes"), timeout: 240_000 }, () 
     // Older clusters create another pod, which ends by itself because nothing connects to it.
     await ask(
       "DELETE",
-      `/apis/batch/v1/namespaces/${namespace}/jobs/${String(handle.session["request"])}?propagationPolicy=Background`,
+      `/apis/batch/v1/namespaces/${namespace}/jobs/${textIn(handle, "request")}?propagationPolicy=Background`,
     );
   });
 
@@ -249,12 +260,12 @@ describe("a session in a pod", { ...needs("kubernetes"), timeout: 240_000 }, () 
     await using executor = create();
     await executor.executeCodeBlocks(bash("true"));
     const handle = handleOf(executor);
-    const key = String(handle.session["key"]);
+    const key = textIn(handle, "key");
     const pod = executor.podName ?? "";
     const pods = `/api/v1/namespaces/${namespace}/pods/${pod}`;
     const seen = [
       await ask("GET", pods),
-      await ask("GET", `/apis/batch/v1/namespaces/${namespace}/jobs/${String(handle.session["request"])}`),
+      await ask("GET", `/apis/batch/v1/namespaces/${namespace}/jobs/${textIn(handle, "request")}`),
       await ask("GET", `/api/v1/namespaces/${namespace}/events?limit=500`),
     ];
     const text = JSON.stringify(seen);
@@ -329,7 +340,7 @@ describe("a session in a pod whose code attacks it", { ...needs("kubernetes"), t
     stopping.catch(() => {});
     await sleep(1500);
     await executor.detach();
-    await expect(stopping).rejects.toThrow();
+    await expect(stopping).rejects.toThrow(ExecutorStoppedError);
     await expect.poll(() => phaseOf(pod), { timeout: goneMs }).toBe("gone");
   });
 

@@ -86,17 +86,17 @@ export class RunningPod {
    */
   static async open(client: PodClient, entry: PodEntry, signal: AbortSignal): Promise<RunningPod> {
     const { streams, link } = entry;
-    let opened: RunningPod | undefined;
     let early: Error | undefined;
-    const onLost = (error: Error): void => {
+    let report = (error: Error): void => {
       early = error;
-      if (opened) void opened.#loss.report(error);
     };
+    const onLost = (error: Error): void => report(error);
     const isCut = (): boolean => link?.isCut === true;
     const { inventory, supervisor } = await connectSupervisor(streams, { signal, onLost, isCut });
     if (!supervisor) throw new Error("something other than the supervisor answered");
-    opened = new RunningPod(client, entry, { inventory, supervisor });
-    if (early) void opened.#loss.report(early);
+    const opened = new RunningPod(client, entry, { inventory, supervisor });
+    report = (error) => void opened.#loss.report(error);
+    if (early) report(early);
     return opened;
   }
 
