@@ -1,10 +1,4 @@
-import {
-  defineComponent,
-  InvalidInputError,
-  type Component,
-  type ComponentModel,
-  type ExecutorCapabilities,
-} from "@fenced/core";
+import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
 import { readConnection } from "@fenced/docker-daemon";
@@ -18,7 +12,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { sessionFromJson } from "@fenced/executor-kit/supervisor";
+import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { containerNetwork } from "./container/container-options.ts";
 import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
@@ -41,11 +35,12 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: dockerExecutorOptions,
     load: (options) => new DockerCommandLineCodeExecutor(options),
-    connect: (options, { session, takeOver, callbacks }) => {
-      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
-      if (callbacks.network) checkCutOff(options);
-      return new DockerCommandLineCodeExecutor({ ...options, ...callbacks }, left);
-    },
+    connect: connectingTo(
+      provider,
+      leftPlace,
+      (options, left) => new DockerCommandLineCodeExecutor(options, left),
+      (options) => containerNetwork(options).mode === "none",
+    ),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -112,13 +107,4 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
 function reachOf(options: DockerExecutorOptions): Pick<ExecutorCapabilities, "network"> {
   const { mode, policy } = containerNetwork(options);
   return networkReach(policy ?? (mode === "none" ? "none" : "open"));
-}
-
-/** @throws InvalidInputError if a list of hosts would not limit the session's container. */
-function checkCutOff(options: DockerExecutorOptions): void {
-  if (containerNetwork(options).mode === "none") return;
-  throw new InvalidInputError("`network` cannot limit this session: its container has a network of its own", {
-    remedy: 'Leave `network` out, or begin sessions with `network: { allow }` or "none".',
-    option: "network",
-  });
 }

@@ -34,7 +34,12 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: kubernetesExecutorOptions,
     load: (options) => new KubernetesCommandLineCodeExecutor(options),
-    connect: connectingTo(provider, leftPlace, (options, left) => new KubernetesCommandLineCodeExecutor(options, left)),
+    connect: connectingTo(
+      provider,
+      leftPlace,
+      (options, left) => new KubernetesCommandLineCodeExecutor(options, left),
+      ({ network = "open" }) => network !== "open",
+    ),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */

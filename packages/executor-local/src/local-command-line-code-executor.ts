@@ -17,7 +17,7 @@ import {
   languageTable,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { sessionFromJson } from "@fenced/executor-kit/supervisor";
+import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { HostConnector } from "./host-connector.ts";
 import { KeptHostConnector } from "./kept/kept-host-connector.ts";
 import { type LeftOnHost, leftPlace } from "./kept/left-session.ts";
@@ -47,10 +47,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: localExecutorOptions,
     load: (options) => new LocalCommandLineCodeExecutor(options),
-    connect: (options, { session, takeOver, callbacks }) => {
-      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
-      return new LocalCommandLineCodeExecutor({ ...options, ...callbacks }, left);
-    },
+    connect: connectingTo(provider, leftPlace, (options, left) => new LocalCommandLineCodeExecutor(options, left)),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */

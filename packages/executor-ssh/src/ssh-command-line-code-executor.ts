@@ -10,7 +10,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { sessionFromJson } from "@fenced/executor-kit/supervisor";
+import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { leftPlace, type LeftRemote } from "./left-session.ts";
 import { sshBackend } from "./ssh-connector.ts";
 import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-options.ts";
@@ -33,10 +33,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: sshExecutorOptions,
     load: (options) => new SshCommandLineCodeExecutor(options),
-    connect: (options, { session, takeOver, callbacks }) => {
-      const left = { ...sessionFromJson(session, leftPlace, provider), takeOver };
-      return new SshCommandLineCodeExecutor({ ...options, ...callbacks }, left);
-    },
+    connect: connectingTo(provider, leftPlace, (options, left) => new SshCommandLineCodeExecutor(options, left)),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */

@@ -12,6 +12,7 @@ export {
   attachCommand,
   pythonCommand,
   sessionServerCommand,
+  sessionServerLoader,
   supervisorCommand,
   supervisorContinuation,
   supervisorLoader,
@@ -32,10 +33,10 @@ export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from ".
 export { requestedSettings, type RequestedSettings, type SupervisedOptions } from "./requested-settings.ts";
 export type { BlockFile, Connection, Connector, PlaceWorkspace, ProgramRunner } from "./connector.ts";
 export {
+  connectingTo,
   type LeftSession,
   newAddress,
   type SessionAddress,
-  sessionFromJson,
   sessionHasEnded,
   type SessionToUse,
   sessionToJson,

@@ -1,16 +1,29 @@
-"""Connects its standard input and output to a session's server ($1), and stays until that lets go of them. Python 3.8 or later."""
+"""Connects its standard input and output to a session's server ($1), and stays until that lets go of them. `starting` ($2): it may not
+be there yet. Python 3.8 or later."""
 
 import os
+import select
 import struct
 import sys
 
 import _socket
 
 
+def connect(name, attempts):
+    for left in range(attempts, 0, -1):
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            connection.connect("\0" + name)
+            return connection
+        except ConnectionRefusedError:
+            if left == 1:
+                raise
+        select.select([], [], [], 0.02)
+
+
 def main():
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        connection.connect("\0" + sys.argv[1])
+        connection = connect(sys.argv[1], 500 if sys.argv[2:] == ["starting"] else 1)
         rights = struct.pack("=2i", 0, 1)
         connection.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
     except ConnectionRefusedError:

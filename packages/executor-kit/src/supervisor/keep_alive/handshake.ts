@@ -149,7 +149,8 @@ class Handshake {
 
 function notASession(said: string): Error {
   const reason = said.trim();
-  if (reason.split("\n").at(-1) === overSentence) return new PlaceGone(overSentence);
+  // What carries the connection may add how the program ended.
+  if (reason.split("\n").includes(overSentence)) return new PlaceGone(overSentence);
   return new BackendUnavailableError(`The session did not answer${reason === "" ? "" : `: ${reason}`}`, {
     remedy: "Check that its place is still running; if so, call again.",
   });

@@ -1,7 +1,8 @@
 """The main process of a place whose session outlives the programs that use it: starts the supervisor, and ends with the session.
 
-Arguments: the name of the session's abstract socket, the supervisor's program, and its arguments, of which the sixth is ours to fill
-in. No signal from inside a container stops or kills its first process. Python 3.8 or later, Linux, standard library only.
+Arguments: the descriptor of a socket that is open as long as the standard streams are used, or nothing; the name of the session's
+abstract socket; the supervisor's program, and its arguments, of which the sixth is ours to fill in. No signal from inside a container
+stops or kills its first process. Python 3.8 or later, Linux, standard library only.
 """
 
 import os
@@ -63,7 +64,7 @@ def await_end(supervisor):
         time.sleep(0.05)
 
 
-def main(name, program, *words):
+def main(held, name, program, *words):
     control, stream, supervisor = start(program, list(words))
     listener = server.listen(name)
     processes.protect(0)
@@ -72,7 +73,7 @@ def main(name, program, *words):
     signals.pthread_sigmask(signals.SIG_BLOCK, [signals.SIGTERM])
     signals.signal(signals.SIGINT, signals.SIG_IGN)
     signals.signal(signals.SIGCHLD, signals.SIG_IGN)
-    served = server.Server(control, stream, listener, (0, 1, None))
+    served = server.Server(control, stream, listener, (0, 1, _socket.socket(fileno=int(held)) if held else None))
     served.serve(check)
     served.stream.close()
     control.close()

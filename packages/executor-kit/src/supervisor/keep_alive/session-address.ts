@@ -1,5 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { BackendUnavailableError, type JsonObject, parseComponentConfig } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  InvalidInputError,
+  type JsonObject,
+  parseComponentConfig,
+  type SessionCallbacks,
+  type SessionToConnect,
+} from "@fenced/core";
 import * as z from "zod";
 
 /** What a session that outlives its program is reached with, wherever its place is. */
@@ -40,13 +47,8 @@ export function sessionToJson({ id, socket, key }: LeftSession, place: JsonObjec
   return { ...place, id, socket, key: Buffer.from(key).toString("base64") };
 }
 
-/**
- * Reads the session's part of a handle.
- *
- * @param place - the schema of what says where it is.
- * @throws ComponentError if it is not valid.
- */
-export function sessionFromJson<Place extends object>(
+/** @throws ComponentError if the session's part of a handle is not valid. */
+function sessionFromJson<Place extends object>(
   session: JsonObject,
   place: z.ZodType<Place, Place>,
   provider: string,
@@ -54,6 +56,34 @@ export function sessionFromJson<Place extends object>(
   const { id: _, socket: __, key: ___, ...rest } = session;
   const address = parseComponentConfig(addressSchema, session, provider);
   return { ...parseComponentConfig(place, rest, provider), ...address, key: Buffer.from(address.key, "base64") };
+}
+
+/**
+ * Makes the `connect` of a component whose sessions outlive their programs.
+ *
+ * @param place - the schema of what a handle says about where a session is.
+ * @param create - creates the executor that connects to a session.
+ * @param isCutOff - whether a session with these options reaches the network only through its program, so that a list of hosts
+ *   would limit it. Default: it never does.
+ */
+export function connectingTo<T, Options extends object, Place extends object>(
+  provider: string,
+  place: z.ZodType<Place, Place>,
+  create: (options: Options & SessionCallbacks, left: SessionToUse<LeftSession & Place>) => T,
+  isCutOff: (options: Options) => boolean = () => false,
+): (options: Options, session: SessionToConnect) => T {
+  return (options, { session, takeOver, callbacks }) => {
+    const left = { ...sessionFromJson(session, place, provider), takeOver };
+    if (callbacks.network && !isCutOff(options)) throw notCutOff();
+    return create({ ...options, ...callbacks }, left);
+  };
+}
+
+function notCutOff(): InvalidInputError {
+  return new InvalidInputError("`network` cannot limit this session: it has a network of its own", {
+    remedy: 'Leave `network` out, or begin sessions with `network: { allow }` or "none".',
+    option: "network",
+  });
 }
 
 /**

@@ -77,7 +77,21 @@ export function supervisorCommand(config: SupervisorConfig): [string, ...string[
  * @param name - the abstract socket for later connections.
  */
 export function sessionServerCommand(name: string, config: SupervisorConfig): [string, ...string[]] {
-  return [...pythonCommand(sessionServerProgram), name, supervisorProgram, ...wordsOf(config)];
+  return [...pythonCommand(sessionServerProgram), "", name, supervisorProgram, ...wordsOf(config)];
+}
+
+/**
+ * Makes a session's server of a main process that is already running, where the command must be short: that one waits at an
+ * abstract socket, takes the two descriptors that come over its first connection, reads the program from the first one as
+ * `load.py` does, and becomes it. The first word of the program is then the descriptor of that connection. `SessionLink`
+ * continues on the streams.
+ *
+ * @param keeper - the abstract socket at which the main process waits.
+ * @param name - the abstract socket for later connections.
+ */
+export function sessionServerLoader(keeper: string, name: string, config: SupervisorConfig): SupervisorLoader {
+  const words = [sessionServerProgram, "", name, supervisorProgram, ...wordsOf(config)];
+  return { command: [...attachCommand(keeper), "starting"], program: sized(Buffer.from(words.join("\0"))) };
 }
 
 /** The command that connects its standard streams to such a session. */
@@ -89,7 +103,7 @@ export function attachCommand(name: string): [string, ...string[]] {
 export interface SupervisorLoader {
   /** The command, a few hundred bytes long. It needs Python 3.8 or later; without it, it says so and fails. */
   readonly command: readonly [string, ...string[]];
-  /** What to write to its standard input before you pass the streams to `connectSupervisor`. */
+  /** What to write to its standard input before you pass the streams to `connectSupervisor` or `SessionLink`. */
   readonly program: Uint8Array;
 }
 
