@@ -166,7 +166,14 @@ export {
 } from "./network/network-policy.ts";
 
 export type { RunEvent, RunEventsOptions, RunGap, SubmitOptions, SubmittedRun } from "./runs/submitted-run.ts";
-export { SubmittedRuns, type SubmittedRunsSettings } from "./runs/submitted-runs.ts";
+export {
+  SubmittedRuns,
+  type BeginningRun,
+  type LeftRun,
+  type RunIdentity,
+  type RunningSubmission,
+  type SubmittedRunsSettings,
+} from "./runs/submitted-runs.ts";
 
 export { sanitizeTerminalText } from "./text/sanitize-terminal-text.ts";
 export { terminalLines } from "./text/terminal-lines.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  type BeginningRun,
   type CheckpointOptions,
   type CheckpointReceipt,
   type CodeBlock,
@@ -13,7 +14,9 @@ import {
   type FunctionPromptOptions,
   type FunctionWithRequirements,
   InvalidInputError,
+  type LeftRun,
   type RestoreReceipt,
+  type RunEvent,
   type SessionHandle,
   type StartOptions,
   type SubmitOptions,
@@ -31,17 +34,33 @@ import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
 import { LossReports } from "./loss-reports.ts";
-import { type Backend, type Place, type PlaceFacts, PlaceGone, placeLost } from "./place.ts";
+import {
+  type Backend,
+  type Place,
+  type PlaceFacts,
+  PlaceGone,
+  placeLost,
+  type PlaceRuns,
+} from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
-import { assertStdin, validateRun } from "./run/prepare-block.ts";
+import { assertStdin, prepareBlock, validateRun } from "./run/prepare-block.ts";
 import { type BlockPlace, keepsEnding, mostPlaces } from "./run/run-block.ts";
 import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
+
+/** A run that goes on in the place, and that this program follows. */
+interface FollowedRun<P extends Place> {
+  readonly runs: PlaceRuns;
+  readonly number: number;
+  readonly epoch: Epoch<P>;
+  /** The turn of a run in a stateful session: the function that ends it. */
+  readonly turn: (() => void) | Promise<() => void> | undefined;
+}
 
 /** What a fork shares with its original. */
 export interface SharedParts {
@@ -86,7 +105,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #losses = new LossReports();
   readonly #submitted = new SubmittedRuns({
-    stream: (blocks, options) => this.streamCodeBlocks(blocks, options),
+    stream: (blocks, options, run) => this.#streamSubmitted(blocks, options, run),
     sizeOf,
   });
 
@@ -274,7 +293,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   async submit(blocks: readonly CodeBlock[], options: SubmitOptions = {}): Promise<SubmittedRun> {
     assertStdin(options, this.capabilities.stdin);
     this.#life.signal.throwIfAborted();
-    return this.#submitted.submit(blocks, options);
+    const run = this.#submitted.submit(blocks, options);
+    if (this.offered.keepAlive === true) await run.taken;
+    return run;
   }
 
   run(id: string): SubmittedRun {
@@ -340,6 +361,107 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     }
   }
 
+  /** The events of a submitted run: from the place, if that goes on with it by itself. */
+  async *#streamSubmitted(
+    blocks: readonly CodeBlock[],
+    options: ExecuteOptions,
+    beginning: BeginningRun,
+  ): AsyncGenerator<ExecutionEvent | RunEvent, void, void> {
+    const kept = this.offered.keepAlive === true ? await this.#handOn(blocks, options, beginning) : undefined;
+    yield* kept ?? this.streamCodeBlocks(blocks, options);
+  }
+
+  /** Hands a run on to the place; returns `undefined` if the place cannot go on with it by itself. */
+  async #handOn(
+    blocks: readonly CodeBlock[],
+    options: ExecuteOptions,
+    { begun, waits, ...identity }: BeginningRun,
+  ): Promise<AsyncGenerator<RunEvent, void, void> | undefined> {
+    const { stdin: takesStdin, stateful } = this.capabilities;
+    validateRun(blocks, options, takesStdin);
+    const host = this.#functions.choose(options.functions, this.offered);
+    if (host.functions.size > 0 || this.#maxWorkspaceBytes !== undefined) return undefined;
+    const { timeoutMs = this.timeoutMs, totalTimeoutMs = this.totalTimeoutMs, env, stdin, signal } = options;
+    const epoch = this.#life.open();
+    const started = performance.now();
+    const run = new Run({ signals: [epoch.signal, signal], totalTimeoutMs, events: undefined });
+    let endTurn: (() => void) | undefined;
+    try {
+      // What is set up in an interpreter has its turn there.
+      const needsTurn = stateful && (this.#functions.any(host) || epoch.usablePlace === undefined);
+      const place = await run.prepare(async (limit) => {
+        if (needsTurn && !epoch.turns.isFree) waits();
+        if (needsTurn) endTurn = await epoch.turns.take(limit);
+        return this.#findPlace(epoch, host, limit);
+      });
+      const runs = place?.runs;
+      if (!place || !runs) {
+        endTurn?.();
+        return undefined;
+      }
+      const { languages } = this.capabilities;
+      const { missing, workspacePath } = place.facts;
+      const given = { env: { ...this.env, ...env }, timeoutMs, ...(stdin !== undefined && { stdin }) };
+      const number = await runs.submit({
+        identity,
+        blocks: blocks.map((block) => {
+          const prepared = prepareBlock(block, { languages, missing, workspacePath });
+          return "problem" in prepared ? prepared : { ...prepared, ...given };
+        }),
+        record: { blocks, maxOutputBytes: this.maxOutputBytes, ...(this.#losses.take() && { lost: true }) },
+        waits: stateful,
+        totalTimeoutMs: Math.max(0, totalTimeoutMs - (performance.now() - started)),
+        timeoutMs,
+      });
+      begun();
+      const turn = endTurn ?? (stateful ? epoch.turns.take(epoch.signal) : undefined);
+      return this.#follow({ runs, number, epoch, turn }, signal);
+    } catch (error) {
+      endTurn?.();
+      throw error;
+    } finally {
+      run.settle();
+    }
+  }
+
+  /** The events of a run that goes on in the place. */
+  async *#follow(
+    { runs, number, epoch, turn }: FollowedRun<P>,
+    cancelling: AbortSignal | undefined,
+  ): AsyncGenerator<RunEvent, void, void> {
+    const taken = Promise.resolve(turn);
+    const go = (): void => runs.go(number);
+    taken.then((endTurn) => (endTurn ? go() : undefined)).catch(() => {});
+    const cancel = (): void => runs.cancel(number);
+    cancelling?.addEventListener("abort", cancel, { once: true });
+    if (cancelling?.aborted === true) cancel();
+    const events = runs.read(number);
+    try {
+      for (;;) {
+        const next = await untilAborted(events.next(), epoch.signal);
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      cancelling?.removeEventListener("abort", cancel);
+      taken.then((endTurn) => endTurn?.()).catch(() => {});
+      // What it waits for may never come.
+      void events.return().catch(() => {});
+    }
+  }
+
+  /** Goes on with the runs of earlier programs, which have their turns before all calls of this one. */
+  async #adoptRuns(runs: PlaceRuns, signal: AbortSignal): Promise<void> {
+    const { runs: left, forgotten } = await untilAborted(runs.list(), signal);
+    const epoch = this.#life.open();
+    const adopted = left.map(({ number, ...run }): LeftRun => {
+      const takesTurn = this.offered.stateful && run.state === "running";
+      const turn = takesTurn ? epoch.turns.take(epoch.signal) : undefined;
+      return { ...run, read: (cancelling) => this.#follow({ runs, number, epoch, turn }, cancelling) };
+    });
+    this.#submitted.adopt(adopted, forgotten);
+  }
+
   /** The place, with the functions of a call. */
   async #findPlace(epoch: Epoch<P>, host: HostChoice, signal: AbortSignal): Promise<P> {
     for (let attempt = 1; ; attempt += 1) {
@@ -376,6 +498,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     try {
       const place = await current.ready(signal);
       if (place.facts.lostState !== undefined) this.#losses.tell(place.facts.lostState);
+      if (place.facts.isLeft === true && place.runs) await this.#adoptRuns(place.runs, signal);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
       await this.#checkpoints.restoreTo(this.#withState(place), signal);
       return current;

@@ -1,7 +1,15 @@
 import type { Duplex } from "node:stream";
-import { BackendUnavailableError, type ExecutorCapabilities, type JsonObject } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  type ExecutorCapabilities,
+  type JsonObject,
+  type LeftRun,
+  type RunEvent,
+  type RunIdentity,
+} from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
+import type { RunNote, RunRecord } from "./run/kept-run.ts";
 import type { Sink } from "./run/sink.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
@@ -29,6 +37,60 @@ export interface PlaceFacts {
   readonly isLeft?: boolean;
   /** Why the variables of a place are gone that an earlier program has left, if they are. Default: nothing is gone. */
   readonly lostState?: string;
+}
+
+/** A run to hand on to a place. */
+export interface RunSubmission {
+  readonly identity: RunIdentity;
+  /** Its blocks; or the sentence that says why one cannot run. */
+  readonly blocks: readonly (BlockRun | { readonly problem: string })[];
+  /** What whoever reads the run's events needs to know, besides what the place itself adds. */
+  readonly record: RunRecord;
+  /** It begins when `go` says so, or this program is gone; runs that wait have their turns one after another. */
+  readonly waits: boolean;
+  /** Time limits of the run and of each block in milliseconds. */
+  readonly totalTimeoutMs: number;
+  readonly timeoutMs: number;
+}
+
+/** A run that a place keeps. */
+export interface ListedRun extends Omit<LeftRun, "read"> {
+  /** Identifies it in its place. */
+  readonly number: number;
+}
+
+/** The runs that a place keeps. */
+export interface RunList {
+  /** In order of their submission. */
+  readonly runs: readonly ListedRun[];
+  /** The contents of runs that are no longer kept, by id. */
+  readonly forgotten: ReadonlyMap<string, string>;
+}
+
+/** The submitted runs with which a place goes on without this program. */
+export interface PlaceRuns {
+  /** Lists what earlier programs have submitted. */
+  list(): Promise<RunList>;
+
+  /**
+   * Hands a run on; from then on, it goes on without this program, in the order and within the limits of any run.
+   *
+   * @returns its number.
+   * @throws BackendUnavailableError if the place has no room for it, or is gone.
+   */
+  submit(run: RunSubmission): Promise<number>;
+
+  /** Yields a run's events as far as they are kept, then live. At most one reader at a time. */
+  read(number: number): AsyncGenerator<RunEvent, void, void>;
+
+  /** Lets a run begin that waits for its turn. */
+  go(number: number): void;
+
+  /** Ends a run, whose events say when it is over. */
+  cancel(number: number): void;
+
+  /** Adds something to a run's events, for all who read them; resolves once it is there. */
+  note(number: number, note: RunNote): Promise<void>;
 }
 
 /**
@@ -86,6 +148,9 @@ export interface Place {
    * @throws BackendUnavailableError if the backend broke down; the call then rejects.
    */
   run(block: BlockRun, sink: Sink): Promise<BlockOutcome>;
+
+  /** Submitted runs that go on without this program. Default: they end with their program. */
+  readonly runs?: PlaceRuns | undefined;
 
   /**
    * Runs a program in the work directory, alongside blocks and other programs, by the same rules as `run`; but a program is

@@ -261,6 +261,11 @@ export class Epoch<P extends Place> {
 class Turns {
   readonly #queue = new PQueue({ concurrency: 1 });
 
+  /** True if the next one who asks need not wait. */
+  get isFree(): boolean {
+    return this.#queue.size + this.#queue.pending === 0;
+  }
+
   /**
    * Waits for its turn.
    *

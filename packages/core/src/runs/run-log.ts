@@ -1,16 +1,18 @@
 import { untilAborted } from "../abort/index.ts";
 import type { ExecutionEvent } from "../execution/execution-event.ts";
-import type { RunEvent } from "./submitted-run.ts";
+import type { RunEvent, RunGap } from "./submitted-run.ts";
 
 /** Characters of text that one event may have after others were added to it. */
 const longestText = 16_384;
 
 /** What an added piece of text takes in memory besides its characters, until the event is complete, in bytes. */
 const pieceSize = 32;
+const gapSize = 128;
 
 /** What a log keeps of an event. */
 interface Entry {
-  readonly event: ExecutionEvent;
+  readonly seq: number;
+  readonly event: ExecutionEvent | RunGap;
   readonly size: number;
 }
 
@@ -28,7 +30,9 @@ export class RunLog {
   #last: Entry[] = [];
   #start = 0;
   #lastSize = 0;
-  /** How many events there have been. */
+  /** The position of the last event that is no longer kept. */
+  #forgotten = 0;
+  /** The position of the last event. */
   #count = 0;
   /** The position of the last event that a reader has had, after which text may still be added to an event. */
   #read = 0;
@@ -57,9 +61,12 @@ export class RunLog {
 
   add(event: ExecutionEvent): void {
     const joined = this.#count > this.#read ? this.#joined(event) : undefined;
-    if (!joined) this.#count += 1;
-    this.#keep(joined ?? { event, size: this.#sizeOf(event) });
-    this.#tell();
+    this.#put(joined ?? { seq: this.#count + 1, event, size: this.#sizeOf(event) });
+  }
+
+  /** Adds an event that has its position already; it stays as it is. Positions rise. */
+  addNumbered({ seq, event }: RunEvent): void {
+    this.#put({ seq, event, size: event.type === "gap" ? gapSize : this.#sizeOf(event) });
   }
 
   /** No event follows. @param failure - `error`: what readers are told after the last event. */
@@ -89,14 +96,20 @@ export class RunLog {
   }
 
   #after(position: number): RunEvent | undefined {
-    const seq = position + 1;
-    if (seq > this.#count) return undefined;
-    const early = this.#first[position];
-    if (early) return { seq, event: early.event };
-    const oldest = this.#count - (this.#last.length - this.#start) + 1;
-    if (seq < oldest) return { seq: oldest - 1, event: { type: "gap", events: oldest - seq } };
-    const late = this.#last[this.#start + seq - oldest];
-    return late && { seq, event: late.event };
+    if (position >= this.#count) return undefined;
+    const early = after(this.#first, 0, position);
+    if (early) return asEvent(early);
+    const late = after(this.#last, this.#start, position);
+    if (!late) return undefined;
+    const isMissing = position < this.#forgotten && late === this.#last[this.#start];
+    if (!isMissing) return asEvent(late);
+    return { seq: this.#forgotten, event: { type: "gap", events: this.#forgotten - position } };
+  }
+
+  #put(entry: Entry): void {
+    this.#count = entry.seq;
+    this.#keep(entry);
+    this.#tell();
   }
 
   /** The last event with a piece of text added to it, in place of that event; `undefined` if it is complete. */
@@ -126,7 +139,9 @@ export class RunLog {
   /** Forgets the oldest of the last events until the others fit. */
   #forget(): void {
     for (; this.#lastSize > this.#half && this.#start < this.#last.length - 1; this.#start += 1) {
-      this.#lastSize -= this.#last[this.#start]?.size ?? 0;
+      const { size = 0, seq = 0 } = this.#last[this.#start] ?? {};
+      this.#lastSize -= size;
+      this.#forgotten = seq;
     }
     // What is forgotten must not be kept alive, and not every event may copy the list.
     if (this.#start > 1024 || this.#start > this.#last.length / 2) {
@@ -148,9 +163,24 @@ export class RunLog {
   }
 }
 
+function asEvent({ seq, event }: Entry): RunEvent {
+  return { seq, event };
+}
+
+/** The first entry after a position, from an index on. */
+function after(entries: readonly Entry[], start: number, position: number): Entry | undefined {
+  let [low, high] = [start, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((entries[middle]?.seq ?? 0) > position) high = middle;
+    else low = middle + 1;
+  }
+  return entries[low];
+}
+
 /** Two pieces of the same output as one; `undefined` if they are not, or too long. */
-function join({ event: one, size }: Entry, next: ExecutionEvent): Entry | undefined {
+function join({ seq, event: one, size }: Entry, next: ExecutionEvent): Entry | undefined {
   if (!("text" in one) || !("text" in next) || one.type !== next.type || one.index !== next.index) return undefined;
   if (one.text.length + next.text.length > longestText) return undefined;
-  return { event: { ...one, text: one.text + next.text }, size: size + pieceSize + next.text.length };
+  return { seq, event: { ...one, text: one.text + next.text }, size: size + pieceSize + next.text.length };
 }

@@ -28,7 +28,10 @@ export interface RunGap {
 
 /** An event of a submitted run, with its position. */
 export interface RunEvent {
-  /** 1 for the first event, 2 for the next one; for a gap, the position of the last event that is missing. */
+  /**
+   * 1 for the first event; higher for each later one, by 1 or, in a session that outlives its program, sometimes more.
+   * For a gap, the position of the last event that is missing.
+   */
   readonly seq: number;
   readonly event: ExecutionEvent | RunGap;
 }

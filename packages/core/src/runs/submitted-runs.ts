@@ -42,17 +42,57 @@ const eventsOptions: z.ZodType<RunEventsOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
 } satisfies OptionSchemas<RunEventsOptions>);
 
+/** Tells a run from others. */
+export interface RunIdentity {
+  readonly id: string;
+  /** See `SubmittedRun`. */
+  readonly uuid: string;
+  /** A digest of what it does. */
+  readonly content: string;
+}
+
+/** A run that begins. */
+export interface BeginningRun extends RunIdentity {
+  /** Call this once it goes on without this program, if it does before its first event. */
+  readonly begun: () => void;
+  /** Call this while it waits for other runs. */
+  readonly waits: () => void;
+}
+
+/** A run that an earlier program has submitted. */
+export interface LeftRun extends RunIdentity, Pick<SubmittedRun, "state" | "lastSeq"> {
+  /**
+   * Yields its events from the beginning, then live, and ends after the result; throws the run's error. Called at once
+   * for a run that has not ended, and for others when they are first read.
+   *
+   * @param signal - cancels the run.
+   */
+  readonly read: (signal: AbortSignal) => AsyncIterable<RunEvent>;
+}
+
 /** What an executor gives its submitted runs. */
 export interface SubmittedRunsSettings {
-  /** The executor's `streamCodeBlocks`. */
-  readonly stream: (blocks: readonly CodeBlock[], options: ExecuteOptions) => AsyncIterable<ExecutionEvent>;
+  /**
+   * The executor's `streamCodeBlocks`. Events with a position keep it; then all of them must have one.
+   */
+  readonly stream: (
+    blocks: readonly CodeBlock[],
+    options: ExecuteOptions,
+    run: BeginningRun,
+  ) => AsyncIterable<ExecutionEvent | RunEvent>;
   /** The size of an event in memory, in bytes. Default: that of its text and its rich output. */
   readonly sizeOf?: ((event: ExecutionEvent) => number) | undefined;
 }
 
+/** A run, from its submission on. */
+export interface RunningSubmission extends SubmittedRun {
+  /** Resolves once the run has begun, waits for others, goes on without this program, or has ended. */
+  readonly taken: Promise<void>;
+}
+
 /**
  * The submitted runs of an executor, which implement its `submit`, `run` and `runs`. They go on as long as this program
- * and the executor do.
+ * and the executor do, unless `stream` hands them on to something else.
  */
 export class SubmittedRuns {
   readonly #settings: SubmittedRunsSettings;
@@ -68,7 +108,7 @@ export class SubmittedRuns {
   }
 
   /** See `CodeExecutor.submit`. */
-  submit(blocks: readonly CodeBlock[], options: SubmitOptions = {}): SubmittedRun {
+  submit(blocks: readonly CodeBlock[], options: SubmitOptions = {}): RunningSubmission {
     const { id = randomUUID(), ...checked } = checkOptions(submitOptions, options, "submit");
     checkExecuteArguments(blocks, {});
     const content = digest(blocks, checked);
@@ -82,13 +122,32 @@ export class SubmittedRuns {
     if (forgotten === content) throw new InvalidInputError(...noLongerKept(id));
     if (forgotten !== undefined) throw otherCode(id);
     const { stream, sizeOf = sizeOfEvent } = this.#settings;
+    const identity = { id, content, uuid: randomUUID() };
     const cancelling = new AbortController();
-    const events = stream(blocks, { ...checked, signal: cancelling.signal });
-    const run = new Submission({ id, content, cancelling, events, sizeOf });
+    const progress = { begun: () => run.begun(), waits: () => run.take() };
+    const events = stream(blocks, { ...checked, signal: cancelling.signal }, { ...identity, ...progress });
+    const run = new Submission({ ...identity, cancelling, sizeOf, read: () => events });
     if (known) this.#forget(known);
-    this.#runs.set(id, run);
-    void run.ended.then(() => this.#end(run));
+    this.#add(run);
+    run.begin();
     return run;
+  }
+
+  /**
+   * Adds runs that an earlier program has submitted, in order of their submission.
+   *
+   * @param forgotten - the content of other runs, by id, whose events are no longer kept.
+   */
+  adopt(runs: readonly LeftRun[], forgotten: ReadonlyMap<string, string>): void {
+    for (const [id, content] of forgotten) if (!this.#runs.has(id)) this.#forgotten.set(id, content);
+    const { sizeOf = sizeOfEvent } = this.#settings;
+    for (const left of runs) {
+      if (this.#runs.get(left.id)?.uuid === left.uuid) continue;
+      const cancelling = new AbortController();
+      const run = new Submission({ ...left, cancelling, sizeOf, read: () => left.read(cancelling.signal) });
+      this.#add(run);
+      if (left.state === "running") run.begin();
+    }
   }
 
   /** See `CodeExecutor.run`. */
@@ -128,56 +187,71 @@ export class SubmittedRuns {
     }
   }
 
+  #add(run: Submission): void {
+    this.#runs.set(run.id, run);
+    void run.ended.then(() => this.#end(run));
+  }
+
   #forget(run: Submission): void {
     this.#ended.delete(run);
     this.#runs.delete(run.id);
   }
 }
 
-interface SubmissionParts {
-  readonly id: string;
-  /** Identifies the code. */
-  readonly content: string;
+interface SubmissionParts extends RunIdentity, Partial<Pick<LeftRun, "state" | "lastSeq">> {
   /** Ends the run. */
   readonly cancelling: AbortController;
-  readonly events: AsyncIterable<ExecutionEvent>;
+  /** Begins the run, or begins to read it. */
+  readonly read: () => AsyncIterable<ExecutionEvent | RunEvent>;
   readonly sizeOf: (event: ExecutionEvent) => number;
 }
 
 /** A submitted run. */
-class Submission implements SubmittedRun {
+class Submission implements RunningSubmission {
   readonly id: string;
-  readonly uuid: string = randomUUID();
+  readonly uuid: string;
   readonly content: string;
-  /** Resolves when it has ended. */
+  /** Resolves when it has ended, and its events are here. */
   readonly ended: Promise<void>;
+  readonly taken: Promise<void>;
   readonly #sizeOf: SubmissionParts["sizeOf"];
   readonly #log: RunLog;
   readonly #cancelling: AbortController;
-  readonly #result: Promise<CodeResult>;
+  readonly #read: SubmissionParts["read"];
+  /** What is known of a run of an earlier program before its events are here. */
+  readonly #left: Pick<LeftRun, "state" | "lastSeq"> | undefined;
+  #result: Promise<CodeResult> | undefined;
   #state: SubmittedRun["state"] = "running";
   #hasBegun = false;
   #resultSize = 0;
+  #end: () => void = () => {};
+  /** Resolves `taken`. */
+  take: () => void = () => {};
 
-  constructor({ id, content, cancelling, events, sizeOf }: SubmissionParts) {
+  constructor({ id, uuid, content, state, lastSeq, cancelling, read, sizeOf }: SubmissionParts) {
     this.id = id;
+    this.uuid = uuid;
     this.content = content;
+    this.#cancelling = cancelling;
+    this.#left = state !== undefined && lastSeq !== undefined ? { state, lastSeq } : undefined;
+    this.#hasBegun = this.#left !== undefined;
     this.#sizeOf = sizeOf;
     this.#log = new RunLog(mostEventBytes, sizeOf);
-    this.#cancelling = cancelling;
-    this.#result = this.#collect(events);
-    this.ended = this.#result.then(
-      () => {},
-      () => {},
-    );
+    this.#read = read;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.taken = new Promise((resolve) => {
+      this.take = resolve;
+    });
   }
 
   get state(): SubmittedRun["state"] {
-    return this.#state;
+    return this.#result ? this.#state : (this.#left?.state ?? "running");
   }
 
   get lastSeq(): number {
-    return this.#log.lastSeq;
+    return Math.max(this.#log.lastSeq, this.#left?.lastSeq ?? 0);
   }
 
   /** True once a block has begun. */
@@ -192,23 +266,46 @@ class Submission implements SubmittedRun {
 
   async *events(options: RunEventsOptions = {}): AsyncGenerator<RunEvent, void, void> {
     const { after = 0, signal } = checkOptions(eventsOptions, options, "events");
+    this.begin();
     yield* this.#log.read(after, signal);
   }
 
   result(): Promise<CodeResult> {
-    return this.#result;
+    return this.begin();
   }
 
   async cancel(): Promise<void> {
+    if (this.state !== "running") return;
     this.#cancelling.abort(new DOMException("The run was cancelled", "AbortError"));
     await this.ended;
   }
 
-  async #collect(events: AsyncIterable<ExecutionEvent>): Promise<CodeResult> {
+  /** Begins the run, or the reading of one that has ended, once. */
+  begin(): Promise<CodeResult> {
+    if (this.#result) return this.#result;
+    const result = this.#collect();
+    this.#result = result;
+    const end = (): void => {
+      this.take();
+      this.#end();
+    };
+    result.then(end, end);
+    return result;
+  }
+
+  /** Call this when its id can no longer be used for another attempt. */
+  begun(): void {
+    this.#hasBegun = true;
+    this.take();
+  }
+
+  async #collect(): Promise<CodeResult> {
     try {
-      for await (const event of events) {
-        this.#hasBegun = true;
-        this.#log.add(event);
+      for await (const each of this.#read()) {
+        this.begun();
+        const event = "seq" in each ? each.event : each;
+        if ("seq" in each) this.#log.addNumbered(each);
+        else this.#log.add(each);
         if (event.type !== "result") continue;
         this.#resultSize = this.#sizeOfResult(event.result);
         this.#state = "finished";

@@ -32,6 +32,8 @@ export class OutputCollector {
   /** Created once the head is full, since most blocks write less. */
   #tail: LastBytes | undefined;
   readonly #maxBytes: number;
+  /** The head is complete, although it has room. */
+  #isCut = false;
 
   /** @param maxBytes - bytes to keep. */
   constructor(maxBytes: number) {
@@ -42,6 +44,18 @@ export class OutputCollector {
   /** Adds a piece of output; returns the characters that are now complete, in memory shared with `data`. */
   push(name: StreamName, data: Uint8Array | string): readonly Buffer[] {
     return this.#keep(name, this.#joiners[name].push(typeof data === "string" ? Buffer.from(data) : data));
+  }
+
+  /** Counts output that is missing. What follows it is not joined with what was before. */
+  skip(name: StreamName, bytes: number): void {
+    if (bytes <= 0) return;
+    this.#totals[name] += bytes;
+    this.#isCut = true;
+  }
+
+  /** Bytes of a stream so far, with those that are missing. */
+  total(name: StreamName): number {
+    return this.#totals[name];
   }
 
   /** Returns what is left of incomplete characters. */
@@ -78,7 +92,7 @@ export class OutputCollector {
 
   #keep(name: StreamName, pieces: readonly Buffer[]): readonly Buffer[] {
     for (const piece of pieces) {
-      const { room } = this.#head;
+      const room = this.#isCut ? 0 : this.#head.room;
       this.#head.push(name, piece.subarray(0, room));
       if (piece.length > room) {
         this.#tail ??= new LastBytes(Math.floor(this.#maxBytes / 2));

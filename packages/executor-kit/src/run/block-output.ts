@@ -29,7 +29,7 @@ export interface OutputConditions {
 /**
  * How many more rich outputs, and how many bytes of them, a result can hold; changes as blocks show and clear outputs.
  */
-interface DisplayRoom {
+export interface DisplayRoom {
   count: number;
   bytes: number;
 }
@@ -82,6 +82,13 @@ export class BlockOutput implements Sink<BlockEvent | HostCallEvent> {
         return undefined;
       default:
         return events?.write({ ...event, index });
+    }
+  }
+
+  /** Counts output that is missing: of each stream, up to this number of bytes. */
+  skipTo(totals: Readonly<Record<StreamName, number>>): void {
+    for (const name of ["stdout", "stderr"] as const) {
+      this.#collector.skip(name, totals[name] - this.#collector.total(name));
     }
   }
 

@@ -146,7 +146,7 @@ export function keepsEnding(cause: PlaceGone): BackendUnavailableError {
 }
 
 /** The sentence for a block whose file name cannot be used; rethrows any other error. */
-function refusal(error: unknown): string {
+export function refusal(error: unknown): string {
   if (WorkspacePathError.isInstance(error)) return filenameNotInWorkspace;
   if (FileNotFoundError.isInstance(error) || InvalidInputError.isInstance(error)) return error.message;
   // Code can make room, so this is no reason to give the session up.

@@ -1,6 +1,6 @@
 import type { CodeBlock, CodeResult, ExecutionEvent } from "@fenced/core";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
-import type { FinishedBlock } from "./block-output.ts";
+import type { DisplayRoom, FinishedBlock } from "./block-output.ts";
 import { timeIsUp } from "./block-run.ts";
 import type { RunEvents } from "./execution-stream.ts";
 import { type BlockConditions, type BlockPlace, runBlock } from "./run-block.ts";
@@ -9,6 +9,11 @@ import { combineResults } from "./run-result.ts";
 
 /** Limits on the rich outputs of one result: their number and their bytes. */
 const [mostDisplays, mostDisplayBytes] = [10_000, 268_435_456];
+
+/** The room for the rich outputs of one result. */
+export function newDisplayRoom(): DisplayRoom {
+  return { count: mostDisplays, bytes: mostDisplayBytes };
+}
 
 /** The conditions under which a run's blocks run. */
 interface RunConditions extends Pick<BlockConditions, "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host"> {
@@ -68,7 +73,7 @@ export class Run {
     const events = this.#events;
     const started = performance.now();
     const finished: FinishedBlock[] = [];
-    const displayRoom = { count: mostDisplays, bytes: mostDisplayBytes };
+    const displayRoom = newDisplayRoom();
     let { maxOutputBytes } = conditions;
     for (const [index, block] of blocks.entries()) {
       if (performance.now() >= this.#deadline) break;

@@ -3,7 +3,7 @@ import type { PlaceLanguages } from "../languages/command-languages.ts";
 import type { Opening, PlaceEnd, PlaceFacts } from "../place.ts";
 import type { BlockRun } from "../run/block-run.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
-import type { ProgramFile } from "./blocks/supervised-program.ts";
+import type { ProgramFile, SupervisedProgram } from "./blocks/supervised-program.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /** Runs the programs of a place: its supervisor, or something that does part of a supervisor's work. */
@@ -19,6 +19,8 @@ export type ProgramRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
       | "openNetwork"
       | "ping"
       | "measure"
+      | "runs"
+      | "framesOf"
     >
   >;
 
@@ -34,6 +36,13 @@ export interface BlockFile {
   readonly temporary?: boolean;
 }
 
+/** A block's file that is to be written when the block's turn comes. */
+export interface PlannedFile {
+  readonly file: BlockFile;
+  /** The program that writes it. Default: it is sent with the block's program. */
+  readonly write?: SupervisedProgram;
+}
+
 /**
  * The work directory of a place. `HostWorkspace` is one that this host shares, `SentWorkspace` one that it reaches only
  * through the supervisor.
@@ -47,6 +56,9 @@ export interface PlaceWorkspace {
 
   /** @throws WorkspacePathError, FileNotFoundError or InvalidInputError if the file that the block names cannot be created. */
   writeBlock(block: BlockRun, extension: string): BlockFile | Promise<BlockFile>;
+
+  /** The same for a block of a run that goes on without this program. Default: there are no such runs. */
+  planBlock?(block: BlockRun, extension: string): PlannedFile;
 
   /**
    * Called when a program has ended: removes its file if it is temporary. Returns a sentence about what went wrong, if

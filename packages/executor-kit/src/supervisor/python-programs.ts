@@ -50,6 +50,12 @@ export const measureProgram: string = withModules({
   _fenced_measure: readFileSync(new URL("./files/measure.py", import.meta.url), "utf8"),
 });
 
+/** Loaded by the supervisor to go on with submitted runs without its host. */
+export const runsProgram: string = withModules({
+  _fenced_run_log: readFileSync(new URL("./runs/run_log.py", import.meta.url), "utf8"),
+  _fenced_runs: readFileSync(new URL("./runs/runs.py", import.meta.url), "utf8"),
+});
+
 /** Answers one request for workspace files. */
 export const filesProgram: string = withModules({
   _fenced_mounts: mounts,

@@ -24,9 +24,11 @@ import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
 import type { ProgramEnd } from "./blocks/supervised-program.ts";
-import type { BlockFile, Connection, ProgramRunner } from "./connector.ts";
+import type { BlockFile, Connection, PlannedFile, ProgramRunner } from "./connector.ts";
 import type { InterpreterProgram } from "./interpreters/interpreters.ts";
 import type { SupervisedSettings } from "./supervised-backend.ts";
+import type { RunStep } from "./runs/supervised-runs.ts";
+import { SupervisedPlaceRuns } from "./runs/supervised-place-runs.ts";
 import { interpreterToStart, warmPrograms } from "./warm/interpreter-options.ts";
 
 /** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
@@ -43,6 +45,13 @@ export const sessionMark = "FENCED_SESSION";
 /** Where a place stores its function modules. */
 export type SupervisedFunctionPlaces = Omit<FunctionPlaces, "owner"> &
   Required<Pick<FunctionPlaces, "python" | "commands">>;
+
+/** A block of a run that goes on without this program. */
+export interface PlannedStep {
+  readonly step: RunStep;
+  /** The absolute path on this host of the block's file. */
+  readonly codeFile?: string | undefined;
+}
 
 /** Runs a block in an interpreter that lives on instead of in a new process. */
 export type InterpretBlock = (env: Readonly<Record<string, string>>) => Promise<ProgramEnd>;
@@ -121,11 +130,7 @@ export class SupervisedPlace implements Place {
     await this.#assertNotLosing(sink.signal);
     const { languages, runner } = this.#connection;
     const language = languages.found.get(block.language);
-    if (!language) {
-      throw new InvalidInputError(`No command is configured for ${block.language}`, {
-        remedy: "Restart the executor.",
-      });
-    }
+    if (!language) throw noCommand(block.language);
     const { stdin, filename } = block;
     const env = this.#variables(block);
     const given = { env, ...(stdin !== undefined && { stdin }) };
@@ -147,6 +152,38 @@ export class SupervisedPlace implements Place {
     const argv = this.#wrap([...language.command, file?.path ?? ""]);
     const running = runner.run({ ...given, argv, ...(file?.sent && { file: file.sent }) }, sink);
     return this.#follow(sink, file?.sent ? running.catch(withoutFile) : running, file);
+  }
+
+  get runs(): SupervisedPlaceRuns | undefined {
+    const { runs } = this.#connection.runner;
+    if (!runs || this.facts.session === undefined || !this.#connection.workspace.planBlock) return undefined;
+    const { memorySentence } = this.#settings;
+    const sentences = { memorySentence, busErrorSentence };
+    return new SupervisedPlaceRuns(runs, { ...sentences, plan: (block) => this.planBlock(block) });
+  }
+
+  /**
+   * Plans a block of a run that goes on without this program.
+   *
+   * @param interpret - returns the frames that run it, with its variables, instead of a new process.
+   */
+  planBlock(block: BlockRun, interpret?: (env: Readonly<Record<string, string>>) => Buffer): PlannedStep {
+    const { languages, runner } = this.#connection;
+    const language = languages.found.get(block.language);
+    if (!language || !runner.framesOf) throw noCommand(block.language);
+    const { stdin, filename, code } = block;
+    const env = this.#variables(block);
+    const given = { env, ...(stdin !== undefined && { stdin }) };
+    const planned = interpret && filename === undefined ? undefined : this.#planFile(block, language.extension);
+    const file = planned?.file;
+    const write = planned?.write && runner.framesOf(planned.write);
+    const own = { ...(write && { write }) };
+    if (interpret) return { step: { ...own, main: interpret(env) }, codeFile: file?.onHost };
+    const argv = this.#wrap([...language.command, file?.path ?? ""]);
+    const main = runner.framesOf({ ...given, argv, ...(file?.sent && { file: file.sent }) });
+    const inline = filename === undefined && commandWithoutFile(block.language, language.command, code);
+    const spare = inline ? { inline: runner.framesOf({ ...given, argv: this.#wrap(inline) }) } : {};
+    return { step: { ...own, main, ...spare }, codeFile: file?.onHost };
   }
 
   async runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
@@ -207,11 +244,20 @@ export class SupervisedPlace implements Place {
   }
 
   #writeBlock(block: BlockRun, extension: string): BlockFile | Promise<BlockFile> {
-    const { language, code, filename } = block;
-    const { runner, workspace, directory } = this.#connection;
+    return this.#fileElsewhere(block, extension) ?? this.#connection.workspace.writeBlock(block, extension);
+  }
+
+  #planFile(block: BlockRun, extension: string): PlannedFile | undefined {
+    const file = this.#fileElsewhere(block, extension);
+    return file ? { file } : this.#connection.workspace.planBlock?.(block, extension);
+  }
+
+  /** A block's file in the session's own directory, if it need not be in the work directory. */
+  #fileElsewhere({ language, code, filename }: BlockRun, extension: string): BlockFile | undefined {
+    const { runner, directory } = this.#connection;
     const isElsewhere = filename === undefined && !this.#settings.keepFiles && runsFromAnywhere(language);
     // Only a supervisor creates files there.
-    if (!isElsewhere || !runner.openCalls) return workspace.writeBlock(block, extension);
+    if (!isElsewhere || !runner.openCalls) return undefined;
     const file = `${directory}/block-${randomUUID()}.${extension}`;
     return { path: file, sent: { name: file, content: blockSource(language, code) } };
   }
@@ -268,6 +314,10 @@ export class SupervisedPlace implements Place {
       [sessionMark]: this.#settings.id,
     };
   }
+}
+
+function noCommand(language: string): InvalidInputError {
+  return new InvalidInputError(`No command is configured for ${language}`, { remedy: "Restart the executor." });
 }
 
 function stopped(): ExecutorStoppedError {

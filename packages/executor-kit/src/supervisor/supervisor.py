@@ -69,6 +69,8 @@ def obey(kind, number, payload):
         channel.send(wire.PONG, 0)
     elif kind == wire.RESET:
         resetting = True
+        if blocks.runs is not None:
+            blocks.runs.stop()
         end_waiting()
     elif kind == wire.WARM:
         keep_warm(number, *payload.split(b"\0", 1))
@@ -78,6 +80,12 @@ def obey(kind, number, payload):
             blocks.sessions = load("sessions", payload)
         else:
             blocks.sessions.obey(number, payload)
+    elif kind == wire.RUNS:
+        if blocks.runs is None:
+            # So does it here.
+            blocks.runs = load("runs", payload)
+        else:
+            blocks.runs.obey(number, payload)
     elif kind == wire.MEASURE:
         most, source = payload.split(b"\0", 1)
         if blocks.measure is None:
@@ -90,6 +98,8 @@ def obey(kind, number, payload):
         channel.send(wire.LISTENING, number, os.fsencode(answer))
     elif kind in tunnel_orders:
         tunnel_orders[kind](number, payload)
+    elif kind == wire.KILL and blocks.sessions is not None and blocks.sessions.forget(number):
+        pass
     elif number in blocks.blocks:
         if kind == wire.KILL:
             blocks.kill(blocks.blocks[number])
@@ -233,6 +243,8 @@ def serve(descriptor, mask):
         shortcut.accept()
     elif descriptor == channels.data.fileno():
         read_ready()
+    elif descriptor == channels.apart.fileno():
+        read_apart()
     elif descriptor in tunnels.listeners:
         tunnels.accept(descriptor)
     elif descriptor in tunnels.tunnels:
@@ -267,6 +279,12 @@ def read_ready():
             tunnels.read(end)
 
 
+def read_apart():
+    for end, _ in channels.apart.poll(0):
+        if end in output.readers:
+            output.read_pipe(output.readers[end], end)
+
+
 def greet(lines):
     channel.greet(wire.HELLO, os.fsencode("\n".join(lines + new_host.lines())))
 
@@ -299,7 +317,8 @@ def main():
         changing = new_host.began is not None
         killing = changing or resetting or ending or any(block.killing for block in blocks.blocks.values())
         measuring = blocks.measure is not None and blocks.measure.step()
-        for descriptor, mask in events.poll(0 if measuring else 0.005 if killing else 5):
+        due = 5 if blocks.runs is None else blocks.runs.step()
+        for descriptor, mask in events.poll(0 if measuring else min(due, 0.005) if killing else due):
             serve(descriptor, mask)
         if keeper.is_stopped():
             # Its end is what cleans up after the session. No signal from inside kills the first process of a container.

@@ -10,6 +10,7 @@ import { RunningPrograms, type Send, windowBytes } from "./blocks/running-progra
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 import { Measurements } from "./files/measurements.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
+import { SupervisedRuns } from "./runs/supervised-runs.ts";
 import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
 import type { ConnectOptions, LeftInterpreters } from "./start/connect-supervisor.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
@@ -47,6 +48,8 @@ interface SupervisorSettings extends Pick<ConnectOptions, "isCut"> {
   /** The highest number that something of an earlier host has. */
   readonly last: number;
   readonly interpreters: LeftInterpreters | undefined;
+  /** An earlier host has submitted runs. */
+  readonly hasRuns: boolean;
 }
 
 /**
@@ -59,6 +62,8 @@ export class Supervisor {
    * streams.
    */
   readonly direct: boolean;
+  /** Submitted runs, which go on without this program. */
+  readonly runs: SupervisedRuns;
   readonly #stream: Writable;
   readonly #lose: (error: Error) => void;
   readonly #isCut: () => boolean;
@@ -79,7 +84,7 @@ export class Supervisor {
   #lost: Error | undefined;
 
   /** @param stream - leads to the supervisor. */
-  constructor(stream: Writable, { direct, lose, isCut = () => false, last, interpreters }: SupervisorSettings) {
+  constructor(stream: Writable, { direct, lose, isCut = () => false, last, interpreters, hasRuns }: SupervisorSettings) {
     this.direct = direct;
     this.#stream = stream;
     this.#lose = lose;
@@ -87,6 +92,7 @@ export class Supervisor {
     this.#left = interpreters;
     this.#programs = new RunningPrograms(this.#send, { lose, isCut, last });
     this.#measurements = new Measurements(this.#send);
+    this.runs = new SupervisedRuns(this.#send, () => this.#programs.newNumber(), hasRuns);
     stream.on("drain", () => {
       this.#unread = 0;
       this.#tunnels.resume();
@@ -110,9 +116,17 @@ export class Supervisor {
     if (this.#lost) throw this.#lost;
     return this.#programs.run(
       sink,
-      (number) => this.#start(number, program),
+      (number) => this.#start(number, program, this.#send),
       (number) => this.#endFeed(number),
     );
+  }
+
+  /** Returns the frames that start a program, for a submitted run. Its input must be known. */
+  framesOf(program: SupervisedProgram): Buffer {
+    const frames: Buffer[] = [];
+    const send: Send = (type, number, payload) => frames.push(encodeFrame(type, number, payload));
+    this.#start(this.#programs.newNumber(), program, send);
+    return Buffer.concat(frames);
   }
 
   /**
@@ -124,9 +138,14 @@ export class Supervisor {
     return this.#living.open(program, signal);
   }
 
-  /** Returns the interpreter that an earlier host has left, once; `undefined` if there is none. */
+  /**
+   * Returns the interpreter that an earlier host has left, or that a submitted run has needed, once; `undefined` if
+   * there is none.
+   */
   takeInterpreter(): Interpreter | undefined {
     const interpreters = this.#living;
+    const reopened = interpreters.takeReopened();
+    if (reopened) return reopened;
     const [first] = this.#left?.living ?? [];
     this.#left = undefined;
     return first && interpreters.adopt(first);
@@ -230,6 +249,7 @@ export class Supervisor {
     for (const number of this.#feeds.keys()) this.#endFeed(number);
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
     this.#measurements.fail(error);
+    this.runs.fail(error);
     this.#tunnels.fail(error);
   }
 
@@ -260,6 +280,8 @@ export class Supervisor {
     else if (type === frameType.measured) this.#measurements.report(number, payload);
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
       this.#interpreters?.report(type, number, payload);
+    } else if (type === frameType.runEntry || type === frameType.runTold) {
+      this.runs.report(type, number, payload);
     } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
     if (type === frameType.exit) this.#programs.ended(number, payload);
   }
@@ -293,23 +315,23 @@ export class Supervisor {
     throw error;
   }
 
-  #start(number: number, { argv, env, stdin, file }: SupervisedProgram): void {
+  #start(number: number, { argv, env, stdin, file }: SupervisedProgram, send: Send): void {
     if (file) {
       const head = `${file.keep === true ? "keep" : ""}:${file.name}`;
-      this.#sendPieces(frameType.file, number, `${head}\0${file.content}`);
+      sendPieces(send, frameType.file, number, `${head}\0${file.content}`);
     }
-    const feed = stdin === undefined ? undefined : this.#input(number, stdin);
+    const feed = stdin === undefined ? undefined : this.#input(number, stdin, send);
     const mark = this.#programs.newMark();
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const fields = [mark, windowBytes, feed ? "feed" : "", argv.length, ...argv, ...variables, mark];
-    this.#send(frameType.run, number, pathBytes(fields.join("\0")));
+    send(frameType.run, number, pathBytes(fields.join("\0")));
     void feed?.run();
   }
 
   /** Sends the available input; returns the feed that sends the rest while the program runs, if any. */
-  #input(number: number, stdin: NonNullable<SupervisedProgram["stdin"]>): ProgramFeed | undefined {
+  #input(number: number, stdin: NonNullable<SupervisedProgram["stdin"]>, send: Send): ProgramFeed | undefined {
     if (!isLiveInput(stdin)) {
-      this.#sendPieces(frameType.input, number, stdin);
+      sendPieces(send, frameType.input, number, stdin);
       return undefined;
     }
     const feed = new ProgramFeed(stdin, (piece) => this.#send(frameType.feed, number, piece));
@@ -326,13 +348,6 @@ export class Supervisor {
   #endFeed(number: number): void {
     this.#feeds.get(number)?.close();
     this.#feeds.delete(number);
-  }
-
-  #sendPieces(type: number, number: number, content: string | Uint8Array): void {
-    const bytes = Buffer.from(content);
-    for (let start = 0; start < bytes.length || start === 0; start += inputPiece) {
-      this.#send(type, number, bytes.subarray(start, start + inputPiece));
-    }
   }
 
   readonly #send: Send = (type, number, payload) => {
@@ -385,4 +400,11 @@ function notReset(): BackendUnavailableError {
   return new BackendUnavailableError(`Not all processes ended within ${killMs / 1000} s after they were killed`, {
     remedy: "Call stop() and start().",
   });
+}
+
+function sendPieces(send: Send, type: number, number: number, content: string | Uint8Array): void {
+  const bytes = Buffer.from(content);
+  for (let start = 0; start < bytes.length || start === 0; start += inputPiece) {
+    send(type, number, bytes.subarray(start, start + inputPiece));
+  }
 }

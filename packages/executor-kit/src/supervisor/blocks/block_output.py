@@ -3,11 +3,13 @@
 import os
 import select
 
-from _fenced_channel import CAPACITY, READ, channel, data
+from _fenced_channel import CAPACITY, READ, apart, channel, data
 from _fenced_wire import RICH
 
 # The block that each descriptor belongs to: its output pipes and its shepherd's report pipe.
 readers = {}
+# The submitted runs, by the numbers of blocks that they are about to start.
+kept = {}
 # The memory of all reads: new memory for each would cost more than copying into it.
 chunk = memoryview(bytearray(READ))
 
@@ -16,7 +18,11 @@ def watch(block):
     for end in block.pipes:
         os.set_blocking(end, False)
         readers[end] = block
-        data.register(end, select.EPOLLIN)
+        poll_of(block).register(end, select.EPOLLIN)
+
+
+def poll_of(block):
+    return data if block.sink is None else apart
 
 
 def read_pipe(block, end):
@@ -32,13 +38,16 @@ def read_pipe(block, end):
     if not count:
         forget(block, end)
         return 0
-    if not block.ended:
+    if block.sink is not None:
+        if not block.ended:
+            block.sink.take(block.pipes[end], chunk[:count])
+    elif not block.ended:
         channel.send(block.pipes[end], block.number, chunk[:count])
         block.credit -= count
         if block.credit <= 0 and not block.paused:
             block.paused = True
             for each in block.pipes:
-                data.unregister(each)
+                poll_of(block).unregister(each)
     return count
 
 
@@ -55,7 +64,7 @@ def drain(block, end):
 def forget(block, end):
     del block.pipes[end], readers[end]
     if not block.paused:
-        data.unregister(end)
+        poll_of(block).unregister(end)
     os.close(end)
 
 
@@ -69,4 +78,4 @@ def resume(block):
     if block.paused:
         block.paused = False
         for end in block.pipes:
-            data.register(end, select.EPOLLIN)
+            poll_of(block).register(end, select.EPOLLIN)

@@ -25,8 +25,9 @@ environment = {}
 # The directory with the command that calls host functions, for blocks that may call them.
 commands = ""
 # Modules that keep a Python interpreter (`warm`) and a JavaScript one (`spare`) waiting, and that keep interpreters alive from
-# block to block (`sessions`), and that measures the work directory (`measure`). Each is loaded when the host asks for it.
-warm = spare = sessions = measure = None
+# block to block (`sessions`), that measures the work directory (`measure`), and that goes on with submitted runs (`runs`). Each is
+# loaded when the host asks for it.
+warm = spare = sessions = measure = runs = None
 # Children of this program that wait for blocks and have not run any code yet.
 waiting = set()
 inputs, blocks = {}, {}
@@ -49,8 +50,9 @@ class Block:
         self.empty = 0
         self.oom = processes.oom_kills()
         self.file = None
-        # The session's interpreter that it runs in, if any.
+        # The session's interpreter that it runs in, if any; and the submitted run that it belongs to, if any.
         self.session = None
+        self.sink = output.kept.pop(number, None)
 
 
 def scratch():
@@ -66,8 +68,12 @@ def no_process(number):
     return "No process could be started: " + os.strerror(number)
 
 
-def report(number, code, memory, killed, problem):
+def report(number, code, memory, killed, problem, block=None):
     feeds.end(number)
+    run = output.kept.pop(number, None) if block is None else block.sink
+    if run is not None:
+        run.end_program(code, memory, problem, None if block is None else block.session)
+        return
     known = 2 if memory is None else int(memory)
     head = struct.pack(">iBB", -1 if code is None else code, known, killed)
     channel.send(EXIT, number, head + (problem or "").encode())
@@ -165,7 +171,7 @@ def end_block(block):
     output.resume(block)
     now = processes.oom_kills()
     memory = None if now is None or block.oom is None else now > block.oom
-    report(block.number, block.code, memory, block.killing, block.problem)
+    report(block.number, block.code, memory, block.killing, block.problem, block)
 
 
 def read_status(block):

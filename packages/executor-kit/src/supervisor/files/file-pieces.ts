@@ -33,12 +33,17 @@ export async function* inPieces(files: readonly SentFile[]): AsyncGenerator<Uint
     for await (const chunk of content) {
       left -= chunk.length;
       if (left < 0) break;
-      for (let at = 0; at < chunk.length; at += pieceBytes) yield asPiece(chunk.subarray(at, at + pieceBytes));
+      for (const piece of piecesOf(chunk)) yield asPiece(piece);
     }
     if (left !== 0) throw changed(path);
     yield asPiece(Buffer.alloc(0));
   }
   yield asPiece(Buffer.alloc(0));
+}
+
+/** Splits content into pieces that the program accepts. */
+export function* piecesOf(content: Uint8Array): Generator<Uint8Array, void, void> {
+  for (let at = 0; at < content.length; at += pieceBytes) yield content.subarray(at, at + pieceBytes);
 }
 
 /** Bytes after their length. */

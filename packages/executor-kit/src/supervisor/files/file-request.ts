@@ -4,7 +4,7 @@ import { isLiveInput } from "../../processes/program-input.ts";
 import { Room } from "../../run/room.ts";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
 import { asWorkspaceError } from "../../workspace/workspace-errors.ts";
-import type { ProgramEnd } from "../blocks/supervised-program.ts";
+import type { ProgramEnd, SupervisedProgram } from "../blocks/supervised-program.ts";
 import { filesProgram } from "../python-programs.ts";
 import type { Supervisor } from "../supervisor.ts";
 
@@ -57,8 +57,7 @@ export async function* ask(
   const ending = new AbortController();
   let late: NodeJS.Timeout | undefined;
   const program = {
-    argv: [python, "-I", "-S", "-X", "utf8", "-c", text, workspace, ...words],
-    env: {},
+    ...requestProgram({ python, workspace }, words, text),
     ...(stdin === undefined ? {} : { stdin: isLiveInput(stdin) ? watched(stdin, () => late?.refresh()) : stdin }),
   };
   const answer = new Answer(ending.signal);
@@ -95,6 +94,15 @@ export async function* ask(
     answer.drop();
     await ended.catch(() => {});
   }
+}
+
+/** The program that answers a request. */
+export function requestProgram(
+  { python, workspace }: Pick<FilesPlace, "python" | "workspace">,
+  words: readonly string[],
+  text: string = filesProgram,
+): Pick<SupervisedProgram, "argv" | "env"> {
+  return { argv: [python, "-I", "-S", "-X", "utf8", "-c", text, workspace, ...words], env: {} };
 }
 
 /** What a request's program prints, for one reader. */
@@ -146,8 +154,12 @@ async function* watched(
   }
 }
 
-/** @param said - the errno name, how many of the files are finished, and the message. */
-function refusal(said: string, files: readonly string[]): unknown {
+/**
+ * The error that a request's program has printed.
+ *
+ * @param said - the errno name, how many of the files are finished, and the message.
+ */
+export function refusal(said: string, files: readonly string[]): unknown {
   const [, code = "EIO", finished = 0, text = `the request was ended; ${said}`] =
     /^(E[A-Z0-9]+) (\d+) ([^]*)$/.exec(said) ?? [];
   if (code === "ESTALE") return goneWorkspace();

@@ -4,9 +4,10 @@ import type { WorkspaceTree } from "../../checkpoints/workspace-tree.ts";
 import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
+import type { SupervisedProgram } from "../blocks/supervised-program.ts";
 import type { Supervisor } from "../supervisor.ts";
-import { inPieces, notAnAnswer, readRecords, type ReceivedFile, receivedFiles, type SentFile } from "./file-pieces.ts";
-import { ask, type FileRequest, type FilesPlace } from "./file-request.ts";
+import { asPiece, inPieces, notAnAnswer, piecesOf, readRecords, type ReceivedFile, receivedFiles, type SentFile } from "./file-pieces.ts";
+import { ask, type FileRequest, type FilesPlace, requestProgram } from "./file-request.ts";
 import { SupervisedTree } from "./supervised-tree.ts";
 
 /** Milliseconds that a removal may take in all; code can make new directories as fast as they are removed. */
@@ -109,6 +110,14 @@ export class SupervisedFiles implements RemoteFileAccess {
       await this.#drop(part, supervisor);
       throw failure ?? error;
     }
+  }
+
+  /** The program that creates or replaces a file, with its input. */
+  writing(file: string, content: string): SupervisedProgram {
+    const part = `${this.#settings.filePrefix}${randomUUID().slice(0, 12)}.part`;
+    const empty = Buffer.alloc(0);
+    const pieces = [pathBytes(file), ...piecesOf(Buffer.from(content)), empty, empty].map(asPiece);
+    return { ...requestProgram(this.#settings, ["put", part]), stdin: Buffer.concat(pieces) };
   }
 
   async remove(file: string): Promise<void> {

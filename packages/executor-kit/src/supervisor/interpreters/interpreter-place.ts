@@ -3,13 +3,13 @@ import { ExecutorStoppedError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import type { DisplayBoard } from "../../displays/display-board.ts";
 import { RichEvents } from "../../displays/rich-events.ts";
-import { type Place, type PlaceEnd, type PlaceFacts, PlaceGone } from "../../place.ts";
+import { type Place, type PlaceEnd, type PlaceFacts, PlaceGone, type PlaceRuns } from "../../place.ts";
 import { type BlockOutcome, type BlockRun, type ProgramRun, timeIsUp } from "../../run/block-run.ts";
 import type { Sink } from "../../run/sink.ts";
 import type { BackendFiles } from "../../workspace/backend-files.ts";
 import { InterpreterGone } from "../blocks/running-programs.ts";
 import type { ProgramEnd } from "../blocks/supervised-program.ts";
-import type { InterpreterRunner, SupervisedFunctionPlaces, SupervisedPlace } from "../supervised-place.ts";
+import type { InterpreterRunner, PlannedStep, SupervisedFunctionPlaces, SupervisedPlace } from "../supervised-place.ts";
 import type { FunctionModules, InterpretedBlock, Interpreter } from "./interpreters.ts";
 
 /** Time limit for the place below to respond in milliseconds. */
@@ -86,6 +86,16 @@ export class InterpreterPlace implements Place {
   run(block: BlockRun, sink: Sink): Promise<BlockOutcome> {
     if (block.language !== "python") return this.below.run(block, sink);
     return this.below.run(block, sink, (env) => this.#interpret({ ...block, env }, sink));
+  }
+
+  /** A fork ends with its program. */
+  get runs(): PlaceRuns | undefined {
+    const { isFork, displays } = this.#settings;
+    const plan = (block: BlockRun): PlannedStep => {
+      if (block.language !== "python") return this.below.planBlock(block);
+      return this.below.planBlock(block, (env) => this.interpreter.framesOf(this.#request({ ...block, env })));
+    };
+    return isFork ? undefined : this.below.runs?.with({ plan, displays });
   }
 
   runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {

@@ -4,7 +4,7 @@ import type { OutputPiece, Sink } from "../../run/sink.ts";
 import { type RunningPrograms, type Send, windowBytes } from "../blocks/running-programs.ts";
 import type { ProgramEnd } from "../blocks/supervised-program.ts";
 import { interpreterProgram, sessionsProgram } from "../python-programs.ts";
-import { frameType, type OutputName } from "../wire/wire.ts";
+import { encodeFrame, frameType, type OutputName } from "../wire/wire.ts";
 
 const piece = 262_144;
 /** Time limit for starting or forking an interpreter in milliseconds. */
@@ -74,6 +74,8 @@ export class Interpreters {
   readonly #waiting = new Map<number, Waiting>();
   readonly #open = new Map<number, Interpreter>();
   readonly #ending = new Map<number, Ending>();
+  /** The last one that the supervisor has opened for a submitted run. */
+  #reopened: Interpreter | undefined;
   #lost: Error | undefined;
   #loaded: boolean;
 
@@ -86,6 +88,13 @@ export class Interpreters {
   /** Takes over an interpreter of an earlier host. */
   adopt({ number, displays }: Pick<Interpreter, "number" | "displays">): Interpreter {
     return this.#add(number, displays);
+  }
+
+  /** Returns the interpreter that the supervisor has opened in place of one that had ended, once, if it lives. */
+  takeReopened(): Interpreter | undefined {
+    const interpreter = this.#reopened;
+    this.#reopened = undefined;
+    return interpreter?.isOver === false ? interpreter : undefined;
   }
 
   /** @throws BackendUnavailableError if Python does not start; `signal.reason` if it is aborted first. */
@@ -127,7 +136,9 @@ export class Interpreters {
   /** Handles a report from the supervisor. */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.sessionTold) {
-      this.#waiting.get(number)?.answer(payload.toString());
+      const answer = payload.toString();
+      if (answer.startsWith("reopened ")) this.#reopened = this.#add(number, answer.endsWith(" 1"));
+      else this.#waiting.get(number)?.answer(answer);
     } else {
       this.#open.get(number)?.finish();
       this.#open.delete(number);
@@ -231,17 +242,27 @@ export class Interpreter {
    *
    * @throws InterpreterGone if the interpreter ended before the block began.
    */
-  run({ stdin, ...block }: InterpretedBlock, sink: Sink<OutputPiece<OutputName>>): Promise<ProgramEnd> {
+  run(block: InterpretedBlock, sink: Sink<OutputPiece<OutputName>>): Promise<ProgramEnd> {
     const { programs, send } = this.#connection;
-    const mark = programs.newMark();
+    return programs.runRich(sink, (number) => this.#start(number, block, send));
+  }
+
+  /** Returns the frames that run a block, for a submitted run. */
+  framesOf(block: InterpretedBlock): Buffer {
+    const frames: Buffer[] = [];
+    const send: Send = (type, number, payload) => frames.push(encodeFrame(type, number, payload));
+    this.#start(this.#connection.programs.newNumber(), block, send);
+    return Buffer.concat(frames);
+  }
+
+  #start(number: number, { stdin, ...block }: InterpretedBlock, send: Send): void {
+    const mark = this.#connection.programs.newMark();
     const env = { ...block.env, FENCED_BLOCK: mark.slice(mark.indexOf("=") + 1) };
-    return programs.runRich(sink, (number) => {
-      const code = Buffer.from(JSON.stringify({ ...block, env }));
-      const verb = Buffer.from("code\0");
-      for (const part of pieces(code)) send(frameType.session, number, Buffer.concat([verb, part]));
-      if (stdin !== undefined) for (const part of pieces(Buffer.from(stdin))) send(frameType.input, number, part);
-      send(frameType.session, number, Buffer.from(["run", this.number, mark, windowBytes].join("\0")));
-    });
+    const code = Buffer.from(JSON.stringify({ ...block, env }));
+    const verb = Buffer.from("code\0");
+    for (const part of pieces(code)) send(frameType.session, number, Buffer.concat([verb, part]));
+    if (stdin !== undefined) for (const part of pieces(Buffer.from(stdin))) send(frameType.input, number, part);
+    send(frameType.session, number, Buffer.from(["run", this.number, mark, windowBytes].join("\0")));
   }
 
   /**

@@ -25,6 +25,8 @@ class Session:
         # `1` if it shows values the way IPython does; and whether it is a copy of another one, or the next one in a copy's place.
         self.displays = "0"
         self.is_copy = False
+        # A submitted run needed it; the host has not asked for it.
+        self.is_reopened = False
         # The running block, and the processes that earlier blocks left running.
         self.block = None
         self.earlier = set()

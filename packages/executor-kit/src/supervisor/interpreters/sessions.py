@@ -23,6 +23,10 @@ LOWEST = 16
 
 # The code of blocks that have not started yet, by block number.
 sources = {}
+# Blocks of the host that wait for a submitted run to end.
+waiting = []
+# How the last interpreter was started that is not a copy.
+last_start = None
 
 
 def obey(number, payload):
@@ -62,6 +66,9 @@ def take_words(words):
 
 
 def start(number, words):
+    global last_start
+    if words[2] != "copy":
+        last_start = words
     program, commands, kind, *words = words
     command, words = take_words(words)
     preload, given = take_words(words)
@@ -102,9 +109,40 @@ def begin(session, words):
     """Handles what the interpreter reports before any block has run in it."""
     if len(words) == 2 and words[0].isdigit():
         session.pid, session.displays = int(words[0]), words[1]
-        tell(session.number, "ready " + words[1])
+        tell(session.number, ("reopened " if session.is_reopened else "ready ") + words[1])
     else:
         tell(session.number, "failed")
+
+
+def forget(number):
+    """Ends a block that is waiting; returns whether there was one."""
+    found = [each for each in waiting if each[0] == number]
+    for each in found:
+        waiting.remove(each)
+        os.close(sources.pop(number))
+        if number in blocks.inputs:
+            os.close(blocks.inputs.pop(number))
+        blocks.report(number, None, None, True, None)
+    return bool(found)
+
+
+def reopen(number):
+    """Starts an interpreter like the last one, for a submitted run; returns whether that was possible."""
+    if last_start is None:
+        return False
+    # The last variable marks its processes, and no others.
+    start(number, last_start[:-1] + ["FENCED_BLOCK=" + os.urandom(16).hex()])
+    if number not in sessions:
+        return False
+    sessions[number].is_reopened = True
+    return True
+
+
+def state(number):
+    """Returns `opening`, `ready` or `failed`."""
+    if number in opening:
+        return "opening"
+    return "ready" if number in sessions and sessions[number] in living() else "failed"
 
 
 def keep_first():
@@ -115,6 +153,7 @@ def keep_first():
     for source in sources.values():
         os.close(source)
     sources.clear()
+    waiting.clear()
     kept = max((each.number for each in sessions.values() if each.pid is not None and not each.is_copy), default=None)
     for each in sessions.values():
         if each.number != kept:
@@ -139,6 +178,9 @@ def write(number, code):
 
 
 def run(number, which, mark, credit):
+    if which in sessions and sessions[which].block is not None and sessions[which].block.sink is not None:
+        waiting.append((number, which, mark, credit))
+        return
     source, given, session = sources.pop(number), blocks.inputs.pop(number, None), sessions.get(which)
     if given is None:
         given = os.open("/dev/null", os.O_RDONLY)

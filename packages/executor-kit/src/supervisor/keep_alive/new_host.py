@@ -1,5 +1,5 @@
-"""Hands this place over to another host: ends what the host before it was running, but neither the interpreter that lives from block
-to block nor what blocks have left running. Python 3.8 or later, standard library only."""
+"""Hands this place over to another host: ends what the host before it was running, but neither submitted runs, nor the interpreter that
+lives from block to block, nor what blocks have left running. Python 3.8 or later, standard library only."""
 
 import os
 import time
@@ -43,6 +43,8 @@ def begin(descriptor):
         blocks.measure.forget()
     if blocks.sessions is not None:
         blocks.sessions.keep_first()
+    if blocks.runs is not None:
+        blocks.runs.change_host()
     for block in blocks.blocks.values():
         # Nobody reads it any more.
         block.credit = ENDLESS
@@ -54,7 +56,7 @@ def step(resetting):
     global began, interrupted
     age = time.monotonic() - began
     # What an ended block has left running lives on.
-    running = [each for each in blocks.blocks.values() if not each.ended]
+    running = [each for each in blocks.blocks.values() if not each.ended and each.sink is None]
     for block in running:
         if block.session is None or age > ENDING + INTERRUPTED:
             blocks.kill(block)
@@ -70,7 +72,10 @@ def step(resetting):
 def lines():
     """What the greeting says about what lives on: the highest number in use, and interpreters."""
     # What an ended block has left running keeps its number.
-    found = ["last %d" % max([0, *blocks.blocks] + ([] if blocks.sessions is None else blocks.sessions.numbers()))]
+    loaded = [each for each in (blocks.sessions, blocks.runs) if each is not None]
+    found = ["last %d" % max([0, *blocks.blocks, *(number for each in loaded for number in each.numbers())])]
+    if blocks.runs is not None:
+        found.append("runs")
     if blocks.sessions is None:
         return found
     living = blocks.sessions.living()

@@ -146,12 +146,13 @@ class Server:
     # The supervisor
 
     def tell_supervisor(self, now):
-        """Gives a sign of life: where code can stop this process, the supervisor must not go on without it."""
+        """Gives a sign of life: where code can stop this process, the supervisor must not go on without it. It also says whether a
+        program is connected: what waits for its turn must not wait for one that is gone."""
         if now - self.beaten < BEAT:
             return
         self.beaten = now
         try:
-            self.control.send(b".")
+            self.control.send(b"-" if self.link is None and self.begun else b".")
         except OSError:
             pass
 

@@ -56,6 +56,8 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly last: number;
   /** Interpreters that an earlier host has left, if it has used any. */
   readonly interpreters?: LeftInterpreters;
+  /** An earlier host has submitted runs. Default: false. */
+  readonly hasRuns?: boolean;
   /** The probe file's content as seen there, or why it cannot be read or written. */
   readonly probe?: string;
 }
@@ -216,8 +218,8 @@ class Greeting {
     const { stdin, stdout } = this.#streams;
     const lose = (error: Error): void => this.fail(error);
     const { isCut } = this.#options;
-    const { last, interpreters } = inventory;
-    const settings = { direct: direct !== undefined, lose, isCut, last, interpreters };
+    const { last, interpreters, hasRuns = false } = inventory;
+    const settings = { direct: direct !== undefined, lose, isCut, last, interpreters, hasRuns };
     const supervisor = new Supervisor(direct?.socket ?? stdin, settings);
     direct?.receive(supervisor.receiver());
     stdout.off("data", this.#take).on("data", supervisor.receiver());
@@ -277,6 +279,7 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     mounts: new Map(mounts),
     ...(kernel === undefined ? {} : { kernel }),
     ...(value("interpreters") === undefined ? {} : { interpreters: { living } }),
+    ...(value("runs") === undefined ? {} : { hasRuns: true }),
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
     ...(packages === undefined ? {} : { packages: packages.split(" ").filter((name) => /^[\w.-]{1,64}$/.test(name)) }),

@@ -18,8 +18,9 @@ HEADER = 9
 READ = 262144
 CAPACITY = 1048576
 
-# `events`: starts, ends and requests. `data`: the output of blocks, which is not read while the host does not accept it.
-events, data = select.epoll(), select.epoll()
+# `events`: starts, ends and requests. `data`: the output of blocks, which is not read while the host does not accept it. `apart`: that
+# of submitted runs, which never wait for the host.
+events, data, apart = select.epoll(), select.epoll(), select.epoll()
 
 
 class Channel:
@@ -41,6 +42,7 @@ class Channel:
         widen(1, CAPACITY)
         events.register(0, select.EPOLLIN)
         events.register(data.fileno(), select.EPOLLIN)
+        events.register(apart.fileno(), select.EPOLLIN)
 
     def switch(self, descriptor):
         self.source = self.sink = descriptor

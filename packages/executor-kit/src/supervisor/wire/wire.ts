@@ -41,8 +41,12 @@ export const frameType = {
   /** A part of a display, in a place without back-pressure for displays: 1 if it is the last part, else 0, then bytes. */
   display: 32,
   measured: 33,
+  /** An entry of the log of a submitted run: its number (8 bytes), kind (1), whether it is complete (1), and its content. */
+  runEntry: 34,
+  runTold: 35,
   session: 64,
   measure: 65,
+  runs: 66,
 } as const;
 
 /** The same table for Python, as the module `_fenced_wire`: `TUNNEL_WRITE = 7`. */
@@ -127,7 +131,7 @@ export class FrameReader {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
     this.#type = this.#header.readUInt8(4);
     this.#outputName = outputNames.get(this.#type);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.measured;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.runTold;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }

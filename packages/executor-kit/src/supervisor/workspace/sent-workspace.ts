@@ -3,7 +3,7 @@ import path from "node:path";
 import { blockSource } from "../../languages/command-languages.ts";
 import type { BlockRun } from "../../run/block-run.ts";
 import { RemoteFiles } from "../../workspace/remote-files.ts";
-import type { BlockFile, PlaceWorkspace } from "../connector.ts";
+import type { BlockFile, PlaceWorkspace, PlannedFile } from "../connector.ts";
 import { SupervisedFiles } from "../files/supervised-files.ts";
 import type { Supervisor } from "../supervisor.ts";
 
@@ -34,6 +34,7 @@ export class SentWorkspace implements PlaceWorkspace {
   readonly files: RemoteFiles;
   readonly filesStay: boolean = false;
   readonly #settings: SentWorkspaceSettings;
+  readonly #access: SupervisedFiles;
   #hasPackage: boolean;
 
   constructor(settings: SentWorkspaceSettings) {
@@ -42,22 +43,37 @@ export class SentWorkspace implements PlaceWorkspace {
     this.#hasPackage = settings.hasPackage;
     this.path = workspace;
     const packages = `node_modules/${functionsModule}/`;
+    this.#access = new SupervisedFiles({
+      workspace,
+      python,
+      filePrefix,
+      supervisor: () => Promise.resolve(supervisor),
+    });
     this.files = new RemoteFiles(
-      new SupervisedFiles({ workspace, python, filePrefix, supervisor: () => Promise.resolve(supervisor) }),
+      this.#access,
       (file) => file.startsWith(ownPrefix) || (this.#hasPackage && `${file}/`.startsWith(packages)),
     );
   }
 
-  /** Sends our own files together with the program, which saves a request; the supervisor removes them again. */
-  async writeBlock({ language, code, filename }: BlockRun, extension: string): Promise<BlockFile> {
-    const content = blockSource(language, code);
-    if (filename !== undefined) {
-      await this.files.write(filename, content);
-      return { path: `${this.path}/${filename}`, ...this.#onHost(filename) };
-    }
+  async writeBlock(block: BlockRun, extension: string): Promise<BlockFile> {
+    const { language, code, filename } = block;
+    if (filename !== undefined) await this.files.write(filename, blockSource(language, code));
+    return this.#fileOf(block, extension);
+  }
+
+  planBlock(block: BlockRun, extension: string): PlannedFile {
+    const { language, code, filename } = block;
+    const file = this.#fileOf(block, extension);
+    if (filename === undefined) return { file };
+    return { file, write: this.#access.writing(filename, blockSource(language, code)) };
+  }
+
+  /** Our own files are sent together with the program, which saves a request; the supervisor removes them again. */
+  #fileOf({ language, code, filename }: BlockRun, extension: string): BlockFile {
+    if (filename !== undefined) return { path: `${this.path}/${filename}`, ...this.#onHost(filename) };
     const { filePrefix, keepFiles } = this.#settings;
     const name = `${filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
-    const sent = { name, content, keep: keepFiles };
+    const sent = { name, content: blockSource(language, code), keep: keepFiles };
     return { path: `${this.path}/${name}`, sent, ...(keepFiles && this.#onHost(name)) };
   }
 

@@ -1,0 +1,273 @@
+import { BackendUnavailableError, parseJson, type RunIdentity } from "@fenced/core";
+import type { ListedRun, RunList } from "../../place.ts";
+import { frameType } from "../wire/wire.ts";
+import type { Send } from "../blocks/running-programs.ts";
+import { runsProgram } from "../python-programs.ts";
+import { entryKind, type RunEntry } from "./run-entries.ts";
+
+const piece = 262_144;
+/** Bytes of entries that may wait for their reader; then the supervisor keeps the next ones. */
+const mostWaiting = 4_194_304;
+
+/** The frames that start what a block consists of; or what it prints instead, if it cannot run. */
+export interface RunStep {
+  /** A program that writes the block's file first. Default: none. */
+  readonly write?: Buffer;
+  readonly main?: Buffer;
+  /** Instead of `main`, if its file cannot be written because the disk is full. Default: the run fails. */
+  readonly inline?: Buffer;
+  readonly say?: string;
+}
+
+/** A run to hand on to the supervisor. */
+export interface RunOrder extends RunIdentity {
+  /** What whoever follows the run gets first. */
+  readonly record: Buffer;
+  readonly steps: readonly RunStep[];
+  /** Bytes of text that the supervisor keeps. */
+  readonly room: number;
+  /** It waits for `go` before its first block, as long as this program is connected. Default: false. */
+  readonly waits: boolean;
+  /** Time limits in milliseconds. */
+  readonly totalTimeoutMs: number;
+  readonly timeoutMs: number;
+  /** What is added to the output of a block that ran out of memory, or was ended by SIGBUS. */
+  readonly memorySentence: string;
+  readonly busErrorSentence: string;
+}
+
+/** A caller that waits for an answer. */
+interface Waiting<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The submitted runs with which a supervisor goes on without this program. */
+export class SupervisedRuns {
+  readonly #send: Send;
+  readonly #newNumber: () => number;
+  readonly #submitting = new Map<number, Waiting<string>>();
+  readonly #listing: Waiting<RunList>[] = [];
+  readonly #notes = new Map<number, Waiting<void>[]>();
+  readonly #followed = new Map<number, Following>();
+  #isLoaded: boolean;
+  #found: { readonly runs: ListedRun[]; readonly forgotten: Map<string, string> } = { runs: [], forgotten: new Map() };
+  #lost: Error | undefined;
+
+  /** @param isLoaded - an earlier host has submitted runs there. */
+  constructor(send: Send, newNumber: () => number, isLoaded: boolean) {
+    this.#send = send;
+    this.#newNumber = newNumber;
+    this.#isLoaded = isLoaded;
+  }
+
+  /** Lists what the supervisor keeps. */
+  list(): Promise<RunList> {
+    if (!this.#isLoaded) return Promise.resolve({ runs: [], forgotten: new Map() });
+    const found = this.#wait<RunList>((waiting) => this.#listing.push(waiting));
+    this.#ask(0, "list");
+    return found;
+  }
+
+  /**
+   * Hands a run on; from then on, it goes on without this program.
+   *
+   * @returns its number.
+   * @throws BackendUnavailableError if there is no room for it.
+   */
+  async submit(order: RunOrder): Promise<number> {
+    if (this.#lost) throw this.#lost;
+    const { record, steps } = order;
+    const number = this.#newNumber();
+    const seconds = [order.totalTimeoutMs, order.timeoutMs].map((limit) => String(limit / 1000));
+    const { memorySentence, busErrorSentence } = order;
+    const sentences = [memorySentence, busErrorSentence];
+    const spare = steps.map(() => this.#newNumber());
+    const identity = [JSON.stringify(order.id), order.content, order.uuid];
+    const turns = order.waits ? "serial" : "";
+    this.#ask(number, "open", ...identity, order.room, ...seconds, turns, ...sentences, ...spare);
+    this.#pieces(number, "record\0", record);
+    for (const [index, step] of steps.entries()) {
+      for (const name of ["write", "main", "inline"] as const) {
+        this.#pieces(number, `step\0${index}\0${name}\0`, step[name] ?? Buffer.alloc(0));
+      }
+      if (step.say !== undefined) this.#pieces(number, `step\0${index}\0say\0`, Buffer.from(step.say));
+    }
+    const answer = this.#wait<string>((waiting) => this.#submitting.set(number, waiting));
+    this.#ask(number, "submit");
+    const said = await answer.finally(() => this.#submitting.delete(number));
+    if (said === "accepted") return number;
+    throw said === "full" ? noRoom() : submittedAlready(order.id);
+  }
+
+  /**
+   * Yields a run's record, then what is in its log, then what is added to it, until it has ended. At most one reader
+   * follows a run.
+   *
+   * @throws the error passed to `fail`, if the supervisor is lost; RunNotFoundError
+   */
+  follow(number: number): AsyncGenerator<RunEntry, void, void> {
+    const following = new Following(
+      (position) => this.#ask(number, "follow", position),
+      () => this.#ask(number, "leave"),
+    );
+    if (this.#lost) following.fail(this.#lost);
+    this.#followed.set(number, following);
+    return following.read(() => this.#followed.delete(number));
+  }
+
+  /** Lets a run begin that has waited for its turn. */
+  go(number: number): void {
+    this.#ask(number, "go");
+  }
+
+  /** Ends a run, whose log says when it is over. */
+  cancel(number: number): void {
+    this.#ask(number, "cancel");
+  }
+
+  /** Adds a text to a run's log; resolves once it is there, or was left out because there are too many. */
+  note(number: number, text: string): Promise<void> {
+    const waiting = this.#notes.get(number) ?? [];
+    this.#notes.set(number, waiting);
+    const noted = this.#wait<void>((each) => waiting.push(each));
+    this.#ask(number, "note", text);
+    return noted;
+  }
+
+  /** Handles a report from the supervisor. */
+  report(type: number, number: number, payload: Buffer): void {
+    if (type === frameType.runEntry) this.#followed.get(number)?.take(payload);
+    else this.#told(number, payload.toString().split("\0"));
+  }
+
+  fail(error: Error): void {
+    this.#lost = error;
+    const notes = [...this.#notes.values()].flat();
+    for (const { reject } of [...this.#submitting.values(), ...this.#listing, ...notes]) reject(error);
+    for (const following of this.#followed.values()) following.fail(error);
+  }
+
+  #told(number: number, [verb, word = "", content = "", uuid = "", state, last]: string[]): void {
+    const { runs, forgotten } = this.#found;
+    const id = word === "" ? "" : String(parseJson(word));
+    if (verb === "noted") this.#notes.get(number)?.shift()?.resolve();
+    else if (verb === "forgotten" && number === 0) forgotten.set(id, content);
+    else if (verb === "forgotten") this.#followed.get(number)?.fail(forgottenRun());
+    else if (verb === "run" && (state === "running" || state === "finished" || state === "failed")) {
+      runs.push({ number, id, content, uuid, state, lastSeq: Number(last) });
+    } else if (verb === "listed") {
+      this.#listing.shift()?.resolve({ runs, forgotten });
+      this.#found = { runs: [], forgotten: new Map() };
+    } else this.#submitting.get(number)?.resolve(verb ?? "");
+  }
+
+  #wait<T>(add: (waiting: Waiting<T>) => unknown): Promise<T> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      add({ resolve, reject });
+    });
+  }
+
+  #pieces(number: number, head: string, bytes: Buffer): void {
+    for (let at = 0; at < bytes.length; at += piece) {
+      this.#sendRuns(number, Buffer.concat([Buffer.from(head), bytes.subarray(at, at + piece)]));
+    }
+  }
+
+  #ask(number: number, ...words: readonly (string | number)[]): void {
+    this.#sendRuns(number, Buffer.from(words.join("\0")));
+  }
+
+  #sendRuns(number: number, payload: Buffer): void {
+    // The first frame contains the program itself.
+    if (!this.#isLoaded) this.#send(frameType.runs, 0, Buffer.from(runsProgram));
+    this.#isLoaded = true;
+    this.#send(frameType.runs, number, payload);
+  }
+}
+
+/** What arrives of one run's log, for one reader. */
+class Following {
+  readonly #follow: (position: number) => void;
+  readonly #leave: () => void;
+  #waiting: RunEntry[] = [];
+  #size = 0;
+  #parts: Buffer[] = [];
+  #last = 0;
+  #isLeft = false;
+  #error: Error | undefined;
+  #wake: () => void = () => {};
+
+  constructor(follow: (position: number) => void, leave: () => void) {
+    this.#follow = follow;
+    this.#leave = leave;
+  }
+
+  /** Handles a part of an entry. */
+  take(payload: Buffer): void {
+    this.#parts.push(payload.subarray(10));
+    if (payload.readUInt8(9) !== 1) return;
+    const content = this.#parts.length === 1 ? (this.#parts[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#parts);
+    this.#parts = [];
+    const number = Number(payload.readBigUInt64BE(0));
+    this.#waiting.push({ number, kind: entryKind(payload.toString("latin1", 8, 9)), content });
+    this.#last = number;
+    if (number > 0) this.#size += content.length;
+    if (this.#size > mostWaiting && !this.#isLeft) {
+      this.#isLeft = true;
+      this.#leave();
+    }
+    this.#wake();
+  }
+
+  fail(error: Error): void {
+    this.#error ??= error;
+    this.#wake();
+  }
+
+  /** @param left - called when nobody reads any more. */
+  async *read(left: () => void): AsyncGenerator<RunEntry, void, void> {
+    this.#follow(0);
+    try {
+      for (;;) {
+        const entries = this.#waiting;
+        [this.#waiting, this.#size] = [[], 0];
+        for (const entry of entries) {
+          yield entry;
+          if (entry.kind === ".") return;
+        }
+        if (this.#waiting.length > 0) continue;
+        if (this.#error) throw this.#error;
+        if (this.#isLeft) {
+          this.#isLeft = false;
+          this.#follow(this.#last);
+        }
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    } finally {
+      left();
+      if (!this.#error) this.#leave();
+    }
+  }
+}
+
+function noRoom(): BackendUnavailableError {
+  return new BackendUnavailableError("The session has no room for another run that has not ended", {
+    remedy: "Wait until others have ended, cancel some, or lower `maxOutputBytes`.",
+  });
+}
+
+function submittedAlready(id: string): BackendUnavailableError {
+  return new BackendUnavailableError(`The run ${JSON.stringify(id)} has been submitted to this session before`, {
+    remedy: "Connect to the session again to read it.",
+  });
+}
+
+function forgottenRun(): BackendUnavailableError {
+  return new BackendUnavailableError("The run has ended, and its events are no longer kept", {
+    remedy: "Read results before 100 later runs have ended, or submit the code under a new id.",
+  });
+}
