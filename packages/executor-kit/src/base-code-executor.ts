@@ -34,14 +34,7 @@ import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
 import { LossReports } from "./loss-reports.ts";
-import {
-  type Backend,
-  type Place,
-  type PlaceFacts,
-  PlaceGone,
-  placeLost,
-  type PlaceRuns,
-} from "./place.ts";
+import { type Backend, type Place, type PlaceFacts, PlaceGone, placeLost, type PlaceRuns } from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";

@@ -7,5 +7,7 @@ const subject = await sshSubject("SshCommandLineCodeExecutor, stateful,", { stat
 
 describe("executor-ssh", needs("ssh", "python3", "bash", "node"), () => {
   // Here, there are variables to lose.
-  testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
+  testCodeExecutor({ describe, it, afterAll }, subject, {
+    groups: ["session that outlives its program", "submitted run of a session that outlives its program"],
+  });
 });

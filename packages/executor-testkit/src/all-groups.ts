@@ -16,6 +16,7 @@ import { hostileFiles } from "./cases/hostile-files.ts";
 import { hostileTrees } from "./cases/hostile-trees.ts";
 import { javascriptFunctions } from "./cases/javascript-functions.ts";
 import { keepAlive } from "./cases/keep-alive.ts";
+import { keptRuns } from "./cases/kept-runs.ts";
 import { languages } from "./cases/languages.ts";
 import { leaks } from "./cases/leaks.ts";
 import { lifecycle } from "./cases/lifecycle.ts";
@@ -58,6 +59,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   lifecycle,
   lostSession,
   keepAlive,
+  keptRuns,
   networkPolicy,
   files,
   fileStreams,

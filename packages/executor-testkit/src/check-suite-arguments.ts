@@ -10,6 +10,7 @@ const subjectSchemas: OptionSchemas<ExecutorSubject> = {
   create: callbackOption<ExecutorSubject["create"]>(),
   load: callbackOption<ExecutorSubject["load"]>(),
   connect: callbackOption<NonNullable<ExecutorSubject["connect"]>>().exactOptional(),
+  runsEnd: z.boolean().exactOptional(),
   takesWorkDir: z.boolean(),
   takesNetworkPolicy: z.boolean().exactOptional(),
   hostCommand: z.tuple([z.string()], z.string()),

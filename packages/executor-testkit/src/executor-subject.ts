@@ -23,6 +23,12 @@ export interface ExecutorSubject {
   connect?(handle: SessionHandle, options?: ConnectExecutorOptions): Promise<CodeExecutor>;
 
   /**
+   * For an executor with `connect`: submitted runs end with their program although the session goes on. Default: false,
+   * they go on as well.
+   */
+  readonly runsEnd?: boolean;
+
+  /**
    * Whether the executor has an option `workDir`, a directory of the host that the blocks work in. Also true for an
    * executor that runs blocks on another host, if that host is this machine in the test.
    */

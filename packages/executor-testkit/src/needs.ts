@@ -113,3 +113,7 @@ export const childKind =
 /** A session can outlive its program. */
 export const keepsAlive: Need = ({ subject }) =>
   subject.connect ? undefined : "the subject does not say how to connect to a session (`connect`)";
+
+/** Submitted runs go on without a program. */
+export const keepsRuns: Need = (kit) =>
+  keepsAlive(kit) ?? (kit.subject.runsEnd === true ? "submitted runs end with their program (`runsEnd`)" : undefined);

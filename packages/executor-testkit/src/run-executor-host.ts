@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import type { CodeExecutor } from "@fenced/core";
+import type { CodeExecutor, SubmittedRun } from "@fenced/core";
 import type { CommonExecutorOptions } from "./common-executor-options.ts";
 import { hostReportMark, hostRequestVariable, type HostReport, type HostRequest } from "./host-request.ts";
 
@@ -36,11 +36,20 @@ export async function runExecutorHost(
     const { exitCode, output } = await executor.executeCodeBlocks(blocks);
     report({ type: "result", exitCode, output });
   }
+  for (const { id, blocks } of request.submissions ?? []) {
+    const run = await executor.submit(blocks, { id });
+    report({ type: "submitted", id, uuid: run.uuid });
+    void reportEvents(run);
+  }
   if (request.end === "exit") process.exit(0);
   if (request.end === "wait") await sleep(longestWaitMs);
   if (request.end === "throw") throw new Error("deliberate: this host program dies of an error");
   await executor.stop();
   report({ type: "stopped", children: await childrenThatStay(before) });
+}
+
+async function reportEvents(run: SubmittedRun): Promise<void> {
+  for await (const event of run.events()) report({ type: "event", id: run.id, ...event });
 }
 
 function readRequest(): HostRequest {

@@ -97,9 +97,9 @@ export class RunLog {
 
   #after(position: number): RunEvent | undefined {
     if (position >= this.#count) return undefined;
-    const early = after(this.#first, 0, position);
+    const early = firstAfter(this.#first, 0, position);
     if (early) return asEvent(early);
-    const late = after(this.#last, this.#start, position);
+    const late = firstAfter(this.#last, this.#start, position);
     if (!late) return undefined;
     const isMissing = position < this.#forgotten && late === this.#last[this.#start];
     if (!isMissing) return asEvent(late);
@@ -168,7 +168,7 @@ function asEvent({ seq, event }: Entry): RunEvent {
 }
 
 /** The first entry after a position, from an index on. */
-function after(entries: readonly Entry[], start: number, position: number): Entry | undefined {
+function firstAfter(entries: readonly Entry[], start: number, position: number): Entry | undefined {
   let [low, high] = [start, entries.length];
   while (low < high) {
     const middle = (low + high) >> 1;

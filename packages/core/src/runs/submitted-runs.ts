@@ -129,7 +129,7 @@ export class SubmittedRuns {
     const run = new Submission({ ...identity, cancelling, sizeOf, read: () => events });
     if (known) this.#forget(known);
     this.#add(run);
-    run.begin();
+    void run.begin();
     return run;
   }
 
@@ -146,7 +146,7 @@ export class SubmittedRuns {
       const cancelling = new AbortController();
       const run = new Submission({ ...left, cancelling, sizeOf, read: () => left.read(cancelling.signal) });
       this.#add(run);
-      if (left.state === "running") run.begin();
+      if (left.state === "running") void run.begin();
     }
   }
 
@@ -266,7 +266,7 @@ class Submission implements RunningSubmission {
 
   async *events(options: RunEventsOptions = {}): AsyncGenerator<RunEvent, void, void> {
     const { after = 0, signal } = checkOptions(eventsOptions, options, "events");
-    this.begin();
+    void this.begin();
     yield* this.#log.read(after, signal);
   }
 

@@ -135,7 +135,10 @@ class KeptRunReader implements Sink {
     const displays = this.#settings.displays?.forBlock();
     const rich = displays && new RichEvents(displays, this);
     let ending: () => void = () => {};
-    const ended = rich?.of(() => new Promise<void>((resolve) => (ending = resolve)));
+    const over = new Promise<void>((resolve) => {
+      ending = resolve;
+    });
+    const ended = rich?.of(() => over);
     this.#block = {
       output: new BlockOutput(endless, conditions),
       displays,
@@ -209,9 +212,11 @@ function fitted(events: readonly ExecutionEvent[], most: number): readonly Execu
   const found: ExecutionEvent[] = [];
   for (const event of events) {
     const last = found.at(-1);
-    const isJoined = events.length > most && last && "text" in last && "text" in event && last.type === event.type;
-    if (isJoined) found[found.length - 1] = { ...last, text: last.text + event.text };
-    else found.push(event);
+    if (events.length > most && last && "text" in last && "text" in event && last.type === event.type) {
+      found[found.length - 1] = { ...last, text: last.text + event.text };
+    } else {
+      found.push(event);
+    }
   }
   return found.slice(-most);
 }

@@ -26,9 +26,9 @@ import { isDiskFull } from "../workspace/workspace-errors.ts";
 import type { ProgramEnd } from "./blocks/supervised-program.ts";
 import type { BlockFile, Connection, PlannedFile, ProgramRunner } from "./connector.ts";
 import type { InterpreterProgram } from "./interpreters/interpreters.ts";
-import type { SupervisedSettings } from "./supervised-backend.ts";
-import type { RunStep } from "./runs/supervised-runs.ts";
 import { SupervisedPlaceRuns } from "./runs/supervised-place-runs.ts";
+import type { RunStep } from "./runs/supervised-runs.ts";
+import type { SupervisedSettings } from "./supervised-backend.ts";
 import { interpreterToStart, warmPrograms } from "./warm/interpreter-options.ts";
 
 /** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
@@ -181,7 +181,7 @@ export class SupervisedPlace implements Place {
     if (interpret) return { step: { ...own, main: interpret(env) }, codeFile: file?.onHost };
     const argv = this.#wrap([...language.command, file?.path ?? ""]);
     const main = runner.framesOf({ ...given, argv, ...(file?.sent && { file: file.sent }) });
-    const inline = filename === undefined && commandWithoutFile(block.language, language.command, code);
+    const inline = filename === undefined ? commandWithoutFile(block.language, language.command, code) : undefined;
     const spare = inline ? { inline: runner.framesOf({ ...given, argv: this.#wrap(inline) }) } : {};
     return { step: { ...own, main, ...spare }, codeFile: file?.onHost };
   }

@@ -10,8 +10,8 @@ import { RunningPrograms, type Send, windowBytes } from "./blocks/running-progra
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 import { Measurements } from "./files/measurements.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
-import { SupervisedRuns } from "./runs/supervised-runs.ts";
 import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
+import { SupervisedRuns } from "./runs/supervised-runs.ts";
 import type { ConnectOptions, LeftInterpreters } from "./start/connect-supervisor.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
 import {
@@ -84,7 +84,10 @@ export class Supervisor {
   #lost: Error | undefined;
 
   /** @param stream - leads to the supervisor. */
-  constructor(stream: Writable, { direct, lose, isCut = () => false, last, interpreters, hasRuns }: SupervisorSettings) {
+  constructor(
+    stream: Writable,
+    { direct, lose, isCut = () => false, last, interpreters, hasRuns }: SupervisorSettings,
+  ) {
     this.direct = direct;
     this.#stream = stream;
     this.#lose = lose;

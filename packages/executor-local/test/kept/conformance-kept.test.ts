@@ -7,6 +7,8 @@ const subjects = [await keptSubject("warm"), await keptSubject("stateful")];
 
 describe("executor-local", needs("python3", "bash", "node"), () => {
   for (const subject of subjects) {
-    testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
+    testCodeExecutor({ describe, it, afterAll }, subject, {
+      groups: ["session that outlives its program", "submitted run of a session that outlives its program"],
+    });
   }
 });

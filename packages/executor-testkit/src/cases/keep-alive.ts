@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   BackendUnavailableError,
-  type CodeExecutor,
-  type ConnectExecutorOptions,
   ExecutorStoppedError,
   hostFunction,
   InvalidInputError,
@@ -16,42 +14,10 @@ import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { hostFunctionsIn, keepsAlive, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
+import { connect, detach, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
 
-const keepAliveMs = 120_000;
 /** Much longer than necessary, for machines that are busy with other things. */
 const goneWithinMs = 60_000;
-
-async function connect(
-  kit: CaseContext,
-  handle: SessionHandle | undefined,
-  options?: ConnectExecutorOptions,
-): Promise<CodeExecutor> {
-  assert.ok(handle, "the executor has no handle");
-  // Plain data, as it reaches another program.
-  const saved = JSON.stringify(handle);
-  assert.deepEqual(JSON.parse(saved), handle);
-  const connecting = kit.subject.connect?.(structuredClone(handle), options);
-  assert.ok(connecting);
-  return kit.adopt(await kit.within("connectExecutor", connecting));
-}
-
-/** A started executor whose session outlives it. */
-async function start(kit: CaseContext): Promise<CodeExecutor> {
-  const executor = await kit.create({ keepAliveMs });
-  await kit.within("start()", executor.start());
-  assert.equal(executor.capabilities.keepAlive, true);
-  return executor;
-}
-
-function detach(kit: CaseContext, executor: CodeExecutor): Promise<void> {
-  const detaching = executor.detach?.();
-  assert.ok(detaching, "the executor has no method detach");
-  return kit.within("detach()", detaching);
-}
-
-function isHandle(value: unknown): value is { readonly handle: SessionHandle } {
-  return typeof value === "object" && value !== null && "handle" in value && value.handle !== undefined;
-}
 
 /** Runs blocks in another program until `probe` says so, and kills that; returns the handle of its session. */
 async function diedProgram(
@@ -64,9 +30,7 @@ async function diedProgram(
   await using host = new HostProgram(kit, { options: { keepAliveMs }, calls: programs, temporary, end: "wait" });
   await host.until("the blocks have run", () => probe(host.reports));
   await host.kill("SIGKILL");
-  const started = host.reports.find(isHandle);
-  assert.ok(started, "the program has no handle");
-  return started.handle;
+  return reportedHandle(host.reports);
 }
 
 const needs = [keepsAlive];

@@ -6,7 +6,16 @@ import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
 import type { SupervisedProgram } from "../blocks/supervised-program.ts";
 import type { Supervisor } from "../supervisor.ts";
-import { asPiece, inPieces, notAnAnswer, piecesOf, readRecords, type ReceivedFile, receivedFiles, type SentFile } from "./file-pieces.ts";
+import {
+  asPiece,
+  inPieces,
+  notAnAnswer,
+  piecesOf,
+  readRecords,
+  type ReceivedFile,
+  receivedFiles,
+  type SentFile,
+} from "./file-pieces.ts";
 import { ask, type FileRequest, type FilesPlace, requestProgram } from "./file-request.ts";
 import { SupervisedTree } from "./supervised-tree.ts";
 

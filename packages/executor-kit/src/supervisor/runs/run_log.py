@@ -66,7 +66,6 @@ class Block:
         return self.head_size + self.tail_size
 
 
-
 class Log:
     def __init__(self, room):
         self.room = room
@@ -141,9 +140,7 @@ class Log:
         else:
             self.last += 1
             self.open = Entry(self.last, kind, bytearray(piece))
-            self.in_head = (
-                block.head_size < block.head_room and block.head_gross < GROSS * block.head_room
-            )
+            self.in_head = block.head_size < block.head_room and block.head_gross < GROSS * block.head_room
             (block.head if self.in_head else block.tail).add(self.open)
             self.count(block, kind, len(piece) + COST, self.in_head, len(piece))
         self.shorten(block)

@@ -4,7 +4,6 @@ A host sends all of a run at once: for each block, the frames that start it. Wha
 whichever host follows it; a run never waits for that. The supervisor loads this module when a host first asks for it.
 """
 
-import os
 import struct
 import time
 
@@ -13,7 +12,7 @@ import _fenced_blocks as blocks
 import _fenced_keeper as keeper
 import _fenced_supervisor as supervisor
 from _fenced_channel import HEADER, channel
-from _fenced_run_log import COST, ERR, EXIT, NOTE, OUT, OVER, REFUSED, RICH, RICH_EXIT, Log
+from _fenced_run_log import ERR, EXIT, NOTE, OUT, OVER, REFUSED, RICH, RICH_EXIT, Log
 from _fenced_wire import RUN_ENTRY, RUN_TOLD, SESSION, STDERR, STDOUT
 
 # Runs that have ended: how many are kept, and their size; and how many ids of others are remembered.
@@ -71,7 +70,9 @@ class Run:
         return self.log.gross + len(self.record)
 
     def numbers(self):
-        return [self.number, *self.spare] + [number_of(each) for step in self.steps for name, each in step.items() if name != "say"]
+        return [self.number, *self.spare] + [
+            number_of(each) for step in self.steps for name, each in step.items() if name != "say"
+        ]
 
     # What runs
 

@@ -1,8 +1,8 @@
 import { BackendUnavailableError, parseJson, type RunIdentity } from "@fenced/core";
 import type { ListedRun, RunList } from "../../place.ts";
-import { frameType } from "../wire/wire.ts";
 import type { Send } from "../blocks/running-programs.ts";
 import { runsProgram } from "../python-programs.ts";
+import { frameType } from "../wire/wire.ts";
 import { entryKind, type RunEntry } from "./run-entries.ts";
 
 const piece = 262_144;
@@ -48,7 +48,7 @@ export class SupervisedRuns {
   readonly #newNumber: () => number;
   readonly #submitting = new Map<number, Waiting<string>>();
   readonly #listing: Waiting<RunList>[] = [];
-  readonly #notes = new Map<number, Waiting<void>[]>();
+  readonly #notes = new Map<number, Waiting<true>[]>();
   readonly #followed = new Map<number, Following>();
   #isLoaded: boolean;
   #found: { readonly runs: ListedRun[]; readonly forgotten: Map<string, string> } = { runs: [], forgotten: new Map() };
@@ -127,12 +127,12 @@ export class SupervisedRuns {
   }
 
   /** Adds a text to a run's log; resolves once it is there, or was left out because there are too many. */
-  note(number: number, text: string): Promise<void> {
+  async note(number: number, text: string): Promise<void> {
     const waiting = this.#notes.get(number) ?? [];
     this.#notes.set(number, waiting);
-    const noted = this.#wait<void>((each) => waiting.push(each));
+    const noted = this.#wait<true>((each) => waiting.push(each));
     this.#ask(number, "note", text);
-    return noted;
+    await noted;
   }
 
   /** Handles a report from the supervisor. */
@@ -151,7 +151,7 @@ export class SupervisedRuns {
   #told(number: number, [verb, word = "", content = "", uuid = "", state, last]: string[]): void {
     const { runs, forgotten } = this.#found;
     const id = word === "" ? "" : String(parseJson(word));
-    if (verb === "noted") this.#notes.get(number)?.shift()?.resolve();
+    if (verb === "noted") this.#notes.get(number)?.shift()?.resolve(true);
     else if (verb === "forgotten" && number === 0) forgotten.set(id, content);
     else if (verb === "forgotten") this.#followed.get(number)?.fail(forgottenRun());
     else if (verb === "run" && (state === "running" || state === "finished" || state === "failed")) {

@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { type CodeBlock, type RunEvent, InvalidInputError, type SubmittedRun } from "@fenced/core";
+import type { CaseContext } from "../case-context.ts";
+import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
+import { keepsRuns, language, stateful } from "../needs.ts";
+import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
+import { HostProgram } from "../observe/host-program.ts";
+import { connect, detach, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+
+const needs = [keepsRuns];
+/** How long a block takes that ends while no program is connected, in milliseconds. */
+const aloneMs = 700;
+
+function eventsOf(kit: CaseContext, run: SubmittedRun, after?: number): Promise<RunEvent[]> {
+  const read = async (): Promise<RunEvent[]> => {
+    const all: RunEvent[] = [];
+    for await (const event of run.events({ after })) all.push(event);
+    return all;
+  };
+  return kit.within("the events", read());
+}
+
+function textOf(events: readonly RunEvent[]): string {
+  return events.map(({ event }) => ("text" in event ? event.text : "")).join("");
+}
+
+function isEventOf(report: unknown, id: string): report is RunEvent & { readonly type: string; readonly id: string } {
+  return (
+    typeof report === "object" &&
+    report !== null &&
+    "type" in report &&
+    report.type === "event" &&
+    "id" in report &&
+    report.id === id
+  );
+}
+
+const survives: ConformanceCase = {
+  name: "goes on after kill -9, and another program reads the same events and the result",
+  needs,
+  async run(kit) {
+    const { language: code } = kit;
+    const id = "order 42/\u00E4";
+    const blocks: CodeBlock[] = [
+      code.program(code.print("one"), code.sleep(aloneMs), code.print("two")),
+      code.program(code.writeFile("ran.txt", "ran"), code.print("three")),
+    ];
+    const temporary = await kit.directory();
+    const request = { options: { keepAliveMs }, calls: [], submissions: [{ id, blocks }], temporary };
+    await using host = new HostProgram(kit, { ...request, end: "wait" });
+    await host.until(
+      "the first block prints",
+      () => host.reports.some((each) => isEventOf(each, id) && textOf([each]).includes("one")) || undefined,
+    );
+    await host.kill("SIGKILL");
+    const executor = await connect(kit, reportedHandle(host.reports));
+    assert.deepEqual(
+      executor.runs().map((run) => run.id),
+      [id],
+    );
+    const run = executor.run(id);
+    const again = await executor.submit(blocks, { id });
+    assert.equal(again, run);
+    const result = await kit.within("the result", run.result());
+    assert.equal(result.output, "one\ntwo\nthree\n");
+    assert.equal(run.state, "finished");
+    const events = await eventsOf(kit, run);
+    assert.equal(textOf(events), "one\ntwo\nthree\n");
+    assert.deepEqual(events.at(-1)?.event, { type: "result", result });
+    assert.equal(run.lastSeq, events.at(-1)?.seq);
+    const seen = host.reports.filter((each) => isEventOf(each, id)).map(({ seq, event }) => ({ seq, event }));
+    assert.deepEqual(events.slice(0, seen.length), seen);
+    assert.ok(host.reports.some((each) => JSON.stringify(each).includes(JSON.stringify(run.uuid))));
+    assert.deepEqual(await eventsOf(kit, run, events[2]?.seq), events.slice(3));
+
+    // A third program finds what has ended; it is not executed again.
+    await executor.files.remove("ran.txt");
+    const { handle } = executor;
+    await detach(kit, executor);
+    const third = await connect(kit, handle);
+    assert.equal(third.run(id).state, "finished");
+    assert.deepEqual(await eventsOf(kit, third.run(id)), events);
+    assert.deepEqual(await (await third.submit(blocks, { id })).result(), result);
+    assert.deepEqual(await kit.paths(third), []);
+    const other = third.submit([code.program(code.nothing())], { id });
+    await kit.rejects(InvalidInputError, "submit() of other code under a used id", other);
+  },
+};
+
+const fails: ConformanceCase = {
+  name: "stops after a block that fails while no program is connected",
+  needs,
+  async run(kit) {
+    const { language: code } = kit;
+    const first = await start(kit);
+    const run = await first.submit([
+      code.program(code.sleep(aloneMs), code.print("one")),
+      code.program(code.print("two"), code.exit(3)),
+      code.program(code.writeFile("third.txt", "."), code.print("three")),
+    ]);
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle);
+    const result = await kit.within("the result", second.run(run.id).result());
+    assert.equal(result.exitCode, 3);
+    assert.equal(result.blocks.length, 2);
+    assert.equal(result.output, "one\ntwo\n");
+    assert.deepEqual(await kit.paths(second), []);
+    const named = { language: "no such language", code: "x" };
+    const refused = await second.submit([code.program(code.nothing()), named]);
+    const plain = await kit.run(second, [code.program(code.nothing()), named]);
+    assert.equal((await kit.within("the result", refused.result())).output, plain.output);
+  },
+};
+
+const timesOut: ConformanceCase = {
+  name: "has its time limits while no program is connected",
+  needs,
+  async run(kit) {
+    const { language: code } = kit;
+    const first = await start(kit);
+    const run = await first.submit([code.program(code.writeFile("main", "."), code.beat("main"))], {
+      timeoutMs: 3 * aloneMs,
+    });
+    const total = await first.submit([code.program(code.sleep(60_000)), code.program(code.nothing())], {
+      totalTimeoutMs: 4 * aloneMs,
+    });
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle);
+    for (const { id } of [run, total]) {
+      const result = await kit.within("the result", second.run(id).result());
+      assert.equal(result.timedOut, true);
+      assert.equal(result.exitCode, 124);
+    }
+    await assertStopped(workspaceHeartbeat(second, "main"));
+    assert.equal((await kit.succeedWith(second, code.print("goes on"))).output, "goes on\n");
+  },
+};
+
+const bounded: ConformanceCase = {
+  name: "never waits for a program, and keeps the head and the tail of what it prints",
+  needs,
+  async run(kit) {
+    const { language: code } = kit;
+    const first = await start(kit, { maxOutputBytes: 1000 });
+    const flood = code.fill("x", 8_388_608);
+    const run = await first.submit([code.program(code.print("begins"), flood, code.print("ends"))]);
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle);
+    const result = await kit.within("the result", second.run(run.id).result());
+    assert.equal(result.exitCode, 0);
+    assert.equal(result.truncated, true);
+    assert.ok(result.output.startsWith("begins\nxxx"), result.output.slice(0, 40));
+    assert.ok(result.output.endsWith("xxxends\n"), result.output.slice(-40));
+    assert.ok(result.output.length < 2000, String(result.output.length));
+    const events = await eventsOf(kit, second.run(run.id));
+    const gap = events.find(({ event }) => event.type === "gap");
+    assert.ok(gap?.event.type === "gap" && gap.event.events > 0);
+    const before = events[events.indexOf(gap) - 1]?.seq ?? 0;
+    assert.equal(gap.seq - before, gap.event.events);
+    assert.ok(textOf(events).endsWith("xends\n"));
+  },
+};
+
+const cancels: ConformanceCase = {
+  name: "outlives a program that is cut off, and ends when another one cancels it",
+  needs,
+  async run(kit) {
+    const { language: code } = kit;
+    const first = await start(kit);
+    const run = await first.submit([code.program(code.writeFile("main", "."), code.print("runs"), code.beat("main"))]);
+    for await (const { event } of run.events()) if ("text" in event) break;
+    const second = await connect(kit, first.handle, { takeOver: true });
+    await assert.rejects(kit.within("the result where it was cut off", run.result()));
+    const followed = second.run(run.id);
+    assert.equal(followed.state, "running");
+    await kit.within("cancel()", followed.cancel());
+    await assert.rejects(followed.result(), { name: "AbortError" });
+    assert.equal(followed.state, "failed");
+    await assertStopped(workspaceHeartbeat(second, "main"));
+    const { handle } = second;
+    await detach(kit, second);
+    const third = await connect(kit, handle);
+    assert.equal(third.run(run.id).state, "failed");
+    await assert.rejects(kit.within("the result", third.run(run.id).result()), { name: "AbortError" });
+    assert.equal((await kit.succeedWith(third, code.print("goes on"))).output, "goes on\n");
+  },
+};
+
+const keepsOrder: ConformanceCase = {
+  name: "has its turn in a stateful session, with the variables and after the runs before it",
+  needs: [keepsRuns, stateful, language("python")],
+  async run(kit) {
+    const first = await start(kit);
+    const python = (code: string): CodeBlock => ({ language: "python", code });
+    await kit.succeed(first, python("steps = ['call']"));
+    const sleep = aloneMs / 1000;
+    const slow = await first.submit([python(`import time\ntime.sleep(${sleep})\nsteps.append('slow')\nsteps`)]);
+    const ends = await first.submit([python("import os\nos._exit(0)"), python("steps = ['again']\nsteps")]);
+    const last = await first.submit([python("steps.append('last')\nsteps")]);
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle);
+    const output = async ({ id }: SubmittedRun): Promise<string> =>
+      (await kit.within("the result", second.run(id).result())).output;
+    const after = kit.succeed(second, python("steps"));
+    assert.equal(await output(slow), "['call', 'slow']\n");
+    assert.equal(await output(ends), "['again']\n");
+    assert.equal((await second.run(ends.id).result()).stateLost, true);
+    assert.equal(await output(last), "['again', 'last']\n");
+    assert.equal((await after).output, "['again', 'last']\n");
+    const { displays } = await second.run(last.id).result();
+    const shown = second.capabilities.displays ? [{ "text/plain": "['again', 'last']" }] : [];
+    assert.deepEqual(
+      displays.map(({ data }) => data),
+      shown,
+    );
+  },
+};
+
+/** Submitted runs of sessions that outlive their programs. */
+export const keptRuns: ConformanceGroup = {
+  name: "submitted run of a session that outlives its program",
+  cases: [survives, fails, timesOut, bounded, cancels, keepsOrder],
+};
