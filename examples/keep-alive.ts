@@ -1,11 +1,11 @@
 // A session that outlives its program: another one connects to it, with its files, variables and what blocks left running.
 // needs: docker
 import assert from "node:assert/strict";
-// #endregion
-import { readFile, writeFile } from "node:fs/promises";
 // #region keep-alive
+import { readFile, writeFile } from "node:fs/promises";
 import { connectExecutor } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+// #endregion
 import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
 
 enterTemporaryDirectory();

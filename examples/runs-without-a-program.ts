@@ -1,11 +1,11 @@
 // A submitted run that goes on when its program has gone, and is read by another one.
 // needs: python3
 import assert from "node:assert/strict";
-// #endregion
-import { readFile, writeFile } from "node:fs/promises";
 // #region without-program
+import { readFile, writeFile } from "node:fs/promises";
 import { connectExecutor } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+// #endregion
 import { enterTemporaryDirectory } from "./support/enter-temporary-directory.ts";
 
 enterTemporaryDirectory();
