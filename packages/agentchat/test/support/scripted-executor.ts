@@ -42,7 +42,7 @@ export class ScriptedExecutor implements CodeExecutor {
   /** What each run prints before its result, to stdout and stderr in turn. */
   live: readonly string[] = [];
   onRun: (() => void) | undefined;
-  readonly #submitted = new SubmittedRuns({ stream: (...call) => this.streamCodeBlocks(...call) });
+  readonly #submitted = new SubmittedRuns({ stream: (blocks, options) => this.streamCodeBlocks(blocks, options) });
   readonly #steps: Step[];
   readonly #languages: readonly string[];
 

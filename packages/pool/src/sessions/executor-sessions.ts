@@ -202,7 +202,7 @@ export class ExecutorSessions implements AsyncDisposable {
   #runsOf(key: string): SubmittedRuns {
     const known = this.#submitted.get(key);
     if (known) return known;
-    const runs = new SubmittedRuns({ stream: (...call) => this.runStream(key, ...call) });
+    const runs = new SubmittedRuns({ stream: (blocks, options) => this.runStream(key, blocks, options) });
     this.#submitted.set(key, runs);
     // Asking for runs of keys that have none must leave nothing, and neither may users who never come back.
     const { maxSessions = 32 } = this.#options;
