@@ -13,13 +13,16 @@ export class SessionOpening {
   readonly #lease: SessionLease;
   readonly #options: ExecutorSessionsOptions;
   readonly #restore: RestoreOption | undefined;
+  /** The session was in a place; the note names the new one as soon as there is one. */
+  readonly #hadPlace: boolean;
   #isConnected = false;
 
   /** @throws InvalidInputError if the session cannot come back here. */
   constructor(lease: SessionLease, options: ExecutorSessionsOptions) {
     this.#lease = lease;
     this.#options = options;
-    const { checkpoint: id } = lease.note;
+    const { checkpoint: id, handle } = lease.note;
+    this.#hadPlace = handle !== undefined;
     if (id === undefined) return;
     const { checkpoints: store } = options;
     if (!store) {
@@ -71,8 +74,7 @@ export class SessionOpening {
   lost(executor: CodeExecutor): string | undefined {
     // Everything is as it was.
     if (this.#isConnected) return undefined;
-    const { note } = this.#lease;
-    const abandoned = note.handle ? "The place where the session was is gone." : this.#lease.abandoned;
+    const abandoned = this.#hadPlace ? "The place where the session was is gone." : this.#lease.abandoned;
     const missing = this.#restore && describeMissing(executor.restored);
     if (abandoned === undefined) return missing;
     if (!this.#restore) return `${abandoned} Its state is gone.`;

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { ExecutorStoppedError, type SessionHandle } from "@fenced/core";
+import { BackendUnavailableError, ExecutorStoppedError, type SessionHandle } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { startRedis } from "@fenced/test-support/databases";
@@ -55,6 +55,21 @@ describe("sessions in containers with `keepAliveMs`", { ...needs("redis", "docke
 });
 
 describe("sessions in places of this machine with `keepAliveMs`", needs("python3", "bash"), () => {
+  it("have lost nothing when they begin, and say so when their place is gone", async () => {
+    const directory = memoryDirectory();
+    const losses: string[] = [];
+    const onSessionLost = (_key: string, reason: string): void => void losses.push(reason);
+    const one = leftSessions({ directory, onSessionLost });
+    expect((await one.run("ann", sh("echo hers > note"))).stateLost).toBe(false);
+    await one.drain();
+    const gone = new BackendUnavailableError("its machine was lost", { remedy: "Begin anew." });
+    const other = leftSessions({ directory, onSessionLost, connect: () => Promise.reject(gone) });
+    expect(losses).toEqual([]);
+    expect((await other.run("ann", sh("ls"))).stateLost).toBe(true);
+    expect(losses).toEqual(["The place where the session was is gone. Its state is gone."]);
+    await other.end("ann");
+  });
+
   it("go on when the next process is shut down while it connects", async () => {
     const directory = memoryDirectory();
     const [one, last] = [leftSessions({ directory }), leftSessions({ directory })];
