@@ -2,10 +2,11 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { promisify } from "node:util";
+import { connectExecutor } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { KubernetesCommandLineCodeExecutor } from "../src/index.ts";
-import { createExecutor, image, namespace, podsWith, printed } from "./support/cluster.ts";
+import { createExecutor, image, jobsWith, namespace, podsWith, printed } from "./support/cluster.ts";
 import { FaultProxy } from "./support/fault-proxy.ts";
 import { hostCommand } from "./support/host-command.ts";
 import {
@@ -76,6 +77,32 @@ describe("a cluster is found", needs("kubernetes"), () => {
       /not allowed to (get|create) pods\/exec in the namespace default[^]*resources: \[pods\/exec\]/,
     );
     expect(await podsWith(`fenced-test=${label}`)).toEqual([]);
+  });
+
+  it("without the right to create Jobs, which keepAliveMs needs: the Role that the error prints is enough", async () => {
+    await using files = await KubeconfigFiles.make();
+    await using account = await ServiceAccount.make();
+    await using other = await ServiceAccount.make();
+    await account.grant(role);
+    const kubeconfig = await files.write("account", kubeconfigOf({ ...testCluster(), user: { token: account.token } }));
+    const refused = await startFailure(createExecutor({ kubeconfig, keepAliveMs: 60_000 }));
+    expect(refused).toMatch(/not allowed to create jobs in the namespace default/);
+    await other.grant(refused.slice(refused.indexOf("apiVersion")));
+    const granted = await files.write("other", kubeconfigOf({ ...testCluster(), user: { token: other.token } }));
+    const label = randomUUID();
+    const executor = createExecutor({
+      kubeconfig: granted,
+      keepAliveMs: 60_000,
+      labels: { "fenced-test": label },
+    });
+    expect(await printed(executor, "print('kept')")).toBe("kept");
+    const { handle } = executor;
+    await executor.detach();
+    if (!handle) throw new Error("There is no handle.");
+    const again = await connectExecutor(handle, { importModule: () => import("../src/index.ts") });
+    expect((await again.executeCodeBlocks([{ language: "sh", code: "echo again" }])).output).toBe("again\n");
+    await again.stop();
+    expect(await jobsWith(`fenced-test=${label}`)).toEqual([]);
   });
 
   it("with a client certificate at a path relative to the kubeconfig", async ({ skip }) => {

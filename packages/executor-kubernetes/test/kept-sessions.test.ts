@@ -287,9 +287,15 @@ print(socket.socket().connect_ex((os.environ["KUBERNETES_SERVICE_HOST"], int(os.
     expect(await executor.executeCodeBlocks(fetching)).toMatchObject(refused);
     const handle = handleOf(executor);
     await executor.detach();
-    await using again = await connect(handle);
+    const seen: string[] = [];
+    const network = {
+      allow: ["good.example"],
+      onRequest: ({ host }: { readonly host: string }) => void seen.push(host),
+    };
+    await using again = await connect(handle, { network });
     expect(await again.executeCodeBlocks(fetching)).toMatchObject(refused);
     expect((await again.executeCodeBlocks(direct)).output).toBe("True\n");
+    expect(seen).toEqual(["evil.example"]);
   });
 });
 

@@ -4,7 +4,7 @@ import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
-import { ask, createExecutor } from "./support/cluster.ts";
+import { ask, createExecutor, printed } from "./support/cluster.ts";
 import { KubeconfigFiles, kubeconfigOf, testCluster } from "./support/kubeconfig-files.ts";
 
 const manifest = z.looseObject({
@@ -63,8 +63,14 @@ describe("the namespace that the documentation shows", needs("kubernetes"), () =
       const ran = () =>
         executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]).then(({ output }) => output, String);
       await expect.poll(ran, { timeout: 30_000 }).toBe("42\n");
+      await using kept = createExecutor({ kubeconfig, namespace, keepAliveMs: 60_000, network: "open" });
+      expect(await printed(kept, "print('kept')")).toBe("kept");
       const greedy = createExecutor({ kubeconfig, namespace, resources: { limits: { memory: "3Gi" } } });
       await expect(greedy.start()).rejects.toThrow(/rejected the pod.*maximum memory usage.*resources/s);
+      // What forbids a Job's pod is known before there is a Job.
+      const both = { keepAliveMs: 60_000, resources: { limits: { memory: "3Gi" } } };
+      const greedyJob = createExecutor({ kubeconfig, namespace, ...both });
+      await expect(greedyJob.start()).rejects.toThrow(/rejected the pod.*maximum memory usage.*resources/s);
     } finally {
       await ask("DELETE", `/api/v1/namespaces/${namespace}`);
     }

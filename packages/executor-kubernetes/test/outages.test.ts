@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -30,6 +31,13 @@ async function followed(executor: KubernetesCommandLineCodeExecutor, atFirst: ()
   }
 }
 
+const numbers = 400;
+const counting = {
+  language: "python",
+  code: `import time\nfor i in range(${numbers}):\n    print(i, flush=True)\n    time.sleep(0.05)`,
+};
+const counted = Array.from({ length: numbers }, (_, index) => `${index}\n`).join("");
+
 const next = { language: "python", code: "print('next')" };
 
 // All other tests on the cluster would fail meanwhile, so `.ci/full` runs this file by itself.
@@ -51,6 +59,24 @@ describe.skipIf(!isAlone)("a cluster", { ...needs("kubernetes", "root"), timeout
     await executor.stop();
     await expect.poll(() => podsWith(`${label}=server`), { timeout: 30_000 }).toEqual([]);
   });
+
+  it.for(["kube-apiserver", "kubelet"] as const)(
+    "whose %s is killed and comes back costs a session with keepAliveMs nothing",
+    async (name) => {
+      await using executor = createExecutor({ stateful: true, keepAliveMs: 200_000, timeoutMs: 200_000 });
+      await executor.executeCodeBlocks([{ language: "python", code: "kept = 41" }]);
+      const first = executor.podName;
+      onTestFinished(() => part("revive", name).catch(() => {}));
+      const running = executor.executeCodeBlocks([counting]);
+      await sleep(2000);
+      await part("kill", name);
+      await sleep(5000);
+      await part("revive", name);
+      expect(await running).toMatchObject({ output: counted, stateLost: false });
+      const after = await executor.executeCodeBlocks([{ language: "python", code: "kept + 1" }]);
+      expect([after.output, executor.podName]).toEqual(["42\n", first]);
+    },
+  );
 
   it("whose node is lost fails the block, and reports what the next one waits for", async () => {
     const label = "fenced-test-outage";

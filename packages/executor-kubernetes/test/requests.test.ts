@@ -54,6 +54,36 @@ describe("the API server", needs("kubernetes", "root"), () => {
     ]);
   });
 
+  it("gets nine requests for a session with keepAliveMs, and two when its connection breaks", async () => {
+    await using server = await CountingServer.start();
+    await using files = await KubeconfigFiles.make();
+    const { user } = testCluster();
+    const kubeconfig = await files.write("counted", kubeconfigOf({ cluster: { server: server.url }, user }));
+    const executor = createExecutor({ kubeconfig, keepAliveMs: 60_000 });
+    expect(await printed(executor, "print('kept')")).toBe("kept");
+    const kill =
+      "import os\nfor each in os.listdir('/proc'):\n    if each.isdigit() and open(f'/proc/{each}/comm').read() == 'cat\\n': os.kill(int(each), 9)";
+    await executor.executeCodeBlocks([{ language: "python", code: kill }]);
+    expect(await printed(executor, "print('again')")).toBe("again");
+    await executor.stop();
+    const requests = counted(server.requests);
+    // The first executor of a program in a namespace also looks for what others have left behind.
+    const swept = requests.indexOf("list pods") < requests.indexOf("delete jobs") ? requests.indexOf("list pods") : -1;
+    expect(requests.filter((_, index) => index !== swept)).toEqual([
+      "create pods",
+      "create jobs",
+      "watch pods",
+      "watch pods",
+      "create pods/exec",
+      "get pods",
+      "create pods/exec",
+      "delete jobs",
+      "list pods",
+      "delete pods",
+      "list pods",
+    ]);
+  });
+
   it("gets seven requests for a session on a claimed pod", async () => {
     await applyResources();
     await using space = await TestNamespace.make();

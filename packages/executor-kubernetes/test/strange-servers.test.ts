@@ -40,6 +40,16 @@ describe.concurrent("an API server", () => {
     expect(server.count("POST")).toBe(1);
   });
 
+  it("that would not delete a Job that has ended is refused, and keeps none", async () => {
+    const create = (answer: ServerResponse) => json(answer, 201, { kind: "Job", spec: { backoffLimit: 0 } });
+    const get = (answer: ServerResponse) => json(answer, 200, { items: [] });
+    const { message, server } = await startOn({ create, get }, { keepAliveMs: 60_000 });
+    expect(message).toMatch(/does not delete Jobs that have ended.*keepAliveMs.*1\.21/s);
+    expect(server.requests.map(({ method, path }) => `${method} ${path.split("?")[0]}`)).toContainEqual(
+      expect.stringMatching(/^DELETE \/apis\/batch\/v1\/namespaces\/default\/jobs\/fenced-/),
+    );
+  });
+
   it("that sends Retry-After gets no request until then", async () => {
     const times: number[] = [];
     const create = (answer: ServerResponse, attempt: number) => {

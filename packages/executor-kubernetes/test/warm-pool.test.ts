@@ -1,4 +1,4 @@
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, connectExecutor } from "@fenced/core";
 import { needs, testKubeconfig } from "@fenced/test-support";
 import { beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -50,6 +50,25 @@ describe("a warm pool of agent-sandbox", { ...needs("kubernetes"), timeout: 120_
     await executor.stop();
     expect(await namesOf(claims)).toEqual([]);
     await expect.poll(() => space.pods(), { timeout: 60_000 }).toEqual(["python-2"]);
+  });
+
+  it("gives a session a pod that outlives its program, and ends with its claim", async () => {
+    await using space = await TestNamespace.make();
+    await using _ = new AgentSandbox(space.name);
+    await makePool(space.name);
+    const executor = claiming(space.name, { keepAliveMs: 2000, stateful: true });
+    await executor.executeCodeBlocks([{ language: "python", code: "kept = 41" }]);
+    const { handle } = executor;
+    await executor.detach();
+    if (!handle) throw new Error("There is no handle.");
+    const again = await connectExecutor(handle, { importModule: () => import("../src/index.ts") });
+    expect((await again.executeCodeBlocks([{ language: "python", code: "kept + 1" }])).output).toBe("42\n");
+    await again.detach?.();
+    await expect.poll(() => namesOf(placeOf(space.name, "sandboxclaims")), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => space.pods(), { timeout: 60_000 }).toEqual(["python-2"]);
+    await expect(connectExecutor(handle, { importModule: () => import("../src/index.ts") })).rejects.toThrow(
+      /has ended/,
+    );
   });
 
   it("gives a session a pod that is cut off from every network", needs("root"), async () => {

@@ -141,7 +141,10 @@ export class AgentSandbox implements AsyncDisposable {
   async #run(): Promise<void> {
     while (!this.#end.signal.aborted) {
       for (const pool of await this.#list("sandboxwarmpools")) await this.#fill(pool);
-      for (const claim of await this.#list("sandboxclaims")) if (!claim.status.sandbox) await this.#serve(claim);
+      for (const claim of await this.#list("sandboxclaims")) {
+        if (claim.status.sandbox) await this.#deleteEnded(claim);
+        else await this.#serve(claim);
+      }
       await sleep(100, undefined, { signal: this.#end.signal }).catch(() => {});
     }
   }
@@ -195,6 +198,15 @@ export class AgentSandbox implements AsyncDisposable {
       metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, ...additionalPodMetadata.labels } },
     }).catch(ignoreConflict);
     await this.#condition(claim, "True", "DependenciesReady", "", { sandbox: { name: sandbox.metadata.name } });
+  }
+
+  /** As `ttlSecondsAfterFinished: 0` asks for. */
+  async #deleteEnded({ metadata, status }: Entity): Promise<void> {
+    const { name: pod } = z.object({ name: z.string() }).parse(status.sandbox);
+    const { phase } =
+      list.parse(await ask("GET", this.#pods)).items.find((each) => each.metadata.name === pod)?.status ?? {};
+    if (phase !== "Succeeded" && phase !== "Failed") return;
+    await ask("DELETE", `${placeOf(this.#namespace, "sandboxclaims")}/${metadata.name}`).catch(ignoreConflict);
   }
 
   /** The sandboxes that nobody has claimed. */
