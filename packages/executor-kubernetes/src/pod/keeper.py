@@ -2,8 +2,8 @@
 a session that outlives its program.
 
 Arguments: the abstract socket that the supervisor connects to; the seconds within which it must connect, and for which it may be
-silent; `waits` if there is no time limit for connecting, because nobody has claimed the pod yet. Only the first connection
-counts: it is made before any code runs. If it brings two descriptors, the server's program follows on the first one, as in `load.py`.
+silent; `waits` if there is no time limit for connecting, because nobody has claimed the pod yet. Only the first connection of this
+user counts: it is made before any code runs. If it brings two descriptors, the server's program follows on the first one, as in `load.py`.
 Python 3.8 or later, standard library only.
 """
 
@@ -30,6 +30,16 @@ def protect():
 
 def end(*_):
     os._exit(0)
+
+
+def accept(listener):
+    """Other containers, and with the node's network other pods, see the socket, too."""
+    while True:
+        connection = listener.accept()[0]
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if struct.unpack("=3i", peer)[1] == os.geteuid():
+            return connection
+        connection.close()
 
 
 def hears(connection):
@@ -80,7 +90,7 @@ def main(name, waits):
     listener.bind("\0" + name)
     listener.listen(1)
     listener.settimeout(None if waits else PATIENCE)
-    connection = listener.accept()[0]
+    connection = accept(listener)
     listener.close()
     rights = []
     if hears(connection):

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { PlaceGone } from "@fenced/executor-kit";
 import {
   attachCommand,
@@ -8,6 +9,9 @@ import {
 import { streamsOf } from "../cluster/exec-socket.ts";
 import type { PodClient } from "./pod-client.ts";
 import { type Pod, whyOver } from "./pod-state.ts";
+
+/** How many execs a session may begin one after another, and in which time it may begin one more. */
+const [mostExecs, execMs] = [10, 1000];
 
 /** A session that outlives its program, and how to connect to it. */
 export interface KeptSession {
@@ -41,8 +45,10 @@ export class PodLink {
     signal: AbortSignal,
   ): Promise<PodLink> {
     const { key, socket } = address;
+    const pace = paced();
     let isGone = false;
     const connect = async (limit: AbortSignal): Promise<SupervisorStreams> => {
+      await pace(limit);
       // A node can accept an exec, and then not find the container.
       const why = whyOver(await client.get(name, limit, false), uid);
       isGone = why !== undefined;
@@ -85,4 +91,17 @@ export class PodLink {
   close(): void {
     if (!this.#ended) this.#link.streams.stdin.destroy();
   }
+}
+
+/** Returns what waits until one more exec may begin: code can break connections as often as it likes, at the API server's expense. */
+function paced(): (signal: AbortSignal) => Promise<void> {
+  let left = mostExecs;
+  let last = performance.now();
+  return async (signal) => {
+    const now = performance.now();
+    left = Math.min(mostExecs, left + (now - last) / execMs);
+    last = now;
+    if (left < 1) await sleep((1 - left) * execMs, undefined, { signal });
+    left -= 1;
+  };
 }

@@ -28,8 +28,14 @@ export class CountingServer implements AsyncDisposable {
     return counting;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Breaks the execs. */
+  cut(): void {
     for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut();
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, "close");
