@@ -39,6 +39,7 @@ export {
   hostEnvironment,
   hostFunctionLanguages,
   type LanguageCommand,
+  type ProgramsPlace,
   programsPlace,
   languageTable,
   type PlaceInventory,

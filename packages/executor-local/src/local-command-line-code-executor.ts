@@ -20,6 +20,8 @@ import {
 import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { HostConnector } from "./host-connector.ts";
 import { KeptHostConnector } from "./kept/kept-host-connector.ts";
+import { KeptSandboxConnector } from "./kept/kept-sandbox-connector.ts";
+import { makeWorkDirectory } from "./kept/kept-session.ts";
 import { type LeftOnHost, leftPlace } from "./kept/left-session.ts";
 import { findProgram } from "./languages/find-languages.ts";
 import { localExecutorOptions, type LocalExecutorOptions } from "./local-executor-options.ts";
@@ -47,7 +49,12 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     componentType: "code_executor",
     schema: localExecutorOptions,
     load: (options) => new LocalCommandLineCodeExecutor(options),
-    connect: connectingTo(provider, leftPlace, (options, left) => new LocalCommandLineCodeExecutor(options, left)),
+    connect: connectingTo(
+      provider,
+      leftPlace,
+      (options, left) => new LocalCommandLineCodeExecutor(options, left),
+      ({ isolation, network }) => isolation === "os-sandbox" && network !== "open",
+    ),
   });
   protected readonly offered: ExecutorCapabilities;
   /** As they were given, for `dumpComponent`. */
@@ -111,11 +118,9 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     if (warm === false && !stateful) return processes(settings);
     if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
     if (keepAliveMs > 0) {
-      const left = this.#left;
-      this.#left = undefined;
-      const connector = new KeptHostConnector({ ...settings, warm, stateful, keepAliveMs, left });
-      await connector.prepare();
-      return this.#supervised(connector);
+      const kept = { ...settings, keepAliveMs, left: this.#takeLeft() };
+      await makeWorkDirectory(kept);
+      return this.#supervised(new KeptHostConnector({ ...kept, warm, stateful }));
     }
     // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
     if (!stateful && !hasPython()) return processes(settings);
@@ -124,15 +129,29 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
 
   async #openSandbox(settings: ProcessSettings): Promise<Backend> {
     const { readable = [], writable = [], network = "none", memoryBytes, pidsLimit, warm } = this.#options;
-    const { stateful = false } = this.#options;
+    const { stateful = false, keepAliveMs = 0 } = this.#options;
     const sandbox = { readable, writable, network, memoryBytes, pidsLimit, warm };
     if (stateful && process.platform !== "linux") throw unsupervisedSystem("stateful");
+    if (keepAliveMs > 0 && process.platform !== "linux") throw unsupervisedSystem("keepAliveMs");
     if (process.platform === "darwin") return processes({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
+    if (keepAliveMs > 0) {
+      const kept = { ...settings, keepAliveMs, left: this.#takeLeft() };
+      await makeWorkDirectory(kept);
+      return this.#supervised(new KeptSandboxConnector({ ...kept, ...sandbox, stateful }));
+    }
     return this.#supervised(await SandboxConnector.open({ ...settings, ...sandbox, stateful }));
   }
 
-  #supervised(connector: HostConnector | KeptHostConnector | SandboxConnector): Backend | Promise<Backend> {
+  #takeLeft(): LeftOnHost | undefined {
+    const left = this.#left;
+    this.#left = undefined;
+    return left;
+  }
+
+  #supervised(
+    connector: HostConnector | KeptHostConnector | KeptSandboxConnector | SandboxConnector,
+  ): Backend | Promise<Backend> {
     const { stateful = false, outputDir, writable = [] } = this.#options;
     const { workDirectory } = connector;
     const bound = [...(workDirectory === undefined ? [] : [workDirectory]), ...writable];
@@ -149,7 +168,7 @@ function hasPython(): boolean {
   return ["python3", "python"].some((name) => findProgram(name, process.env["PATH"] ?? "") !== undefined);
 }
 
-function unsupervisedSystem(option: "warm" | "stateful"): BackendUnavailableError {
+function unsupervisedSystem(option: "warm" | "stateful" | "keepAliveMs"): BackendUnavailableError {
   return new BackendUnavailableError(`\`${option}\` needs Linux; this is ${process.platform}`, {
     remedy:
       option === "stateful"

@@ -83,7 +83,7 @@ export interface LocalExecutorOptions
   /**
    * How long a session lives while no program of this machine is connected to it, in milliseconds; `connectExecutor`
    * connects to it with `executor.handle`. If no program does in time, it ends by itself. `stop()` and disposal still end
-   * it at once. Needs Linux and `warm` or `stateful`, and does not work in a sandbox. Default: 0, it ends with its program.
+   * it at once. Needs Linux, and `warm`, `stateful` or a sandbox. Default: 0, it ends with its program.
    */
   readonly keepAliveMs?: number | undefined;
 }
@@ -121,14 +121,9 @@ export const localExecutorOptions: z.ZodType<LocalExecutorOptions> = optionsSche
     issues.push({ code: "custom", path: [name], input, message });
   };
   const { keepAliveMs = 0, warm = false, stateful = false } = value;
-  if (keepAliveMs > 0 && value.isolation === "os-sandbox") {
-    refuse("keepAliveMs", keepAliveMs, "cannot be combined with a sandbox, which ends with its program");
-  } else if (keepAliveMs > 0 && warm === false && !stateful) {
-    refuse(
-      "keepAliveMs",
-      keepAliveMs,
-      "needs `warm: {}` or `stateful: true`: otherwise blocks are processes of this program",
-    );
+  if (keepAliveMs > 0 && value.isolation !== "os-sandbox" && warm === false && !stateful) {
+    const what = '`warm: {}`, `stateful: true` or `isolation: "os-sandbox"`';
+    refuse("keepAliveMs", keepAliveMs, `needs ${what}: otherwise blocks are processes of this program`);
   }
   if (value.isolation !== "os-sandbox") {
     for (const name of sandboxOnly) {

@@ -1,11 +1,15 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import net from "node:net";
 import type { Writable } from "node:stream";
 import { functionsPackageMarker } from "../functions/function-modules.ts";
 import type { ControlGroup } from "./control-group.ts";
 import { removalFunctions } from "./removal-functions.ts";
+
+/** The name under which the shell is started, followed by what it removes. */
+const leashName = "fenced-leash";
 
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
@@ -50,7 +54,7 @@ export class Leash {
       ...removePrefixes,
       ...remove,
     ];
-    this.#shell = spawn("/bin/sh", ["-c", `${removalFunctions}\n${leashProgram}`, "fenced-leash", ...words], {
+    this.#shell = spawn("/bin/sh", ["-c", `${removalFunctions}\n${leashProgram}`, leashName, ...words], {
       cwd: "/",
       detached: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
@@ -62,6 +66,28 @@ export class Leash {
     for (const stream of [this.#shell.stdin, this.#shell.stdout]) {
       stream?.on("error", () => {});
       if (stream instanceof net.Socket) stream.unref();
+    }
+  }
+
+  /** The shell's process, by which `isCleaning` finds it; `undefined` if there is none. */
+  get pid(): number | undefined {
+    return this.#shell?.pid;
+  }
+
+  /**
+   * True if this process is a leash that removes a directory, and is neither done nor stopped. Linux only.
+   *
+   * @param directory - one of its `remove`.
+   */
+  static async isCleaning(pid: number, directory: string): Promise<boolean> {
+    try {
+      const [words, status] = await Promise.all(
+        ["cmdline", "status"].map((name) => readFile(`/proc/${pid}/${name}`, "utf8")),
+      );
+      const [, ...given] = (words ?? "").split(`\0${leashName}\0`);
+      return given.join("\0").split("\0").includes(directory) && !/^State:\s+[TtZX]/m.test(status ?? "");
+    } catch {
+      return false;
     }
   }
 

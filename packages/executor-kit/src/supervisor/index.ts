@@ -10,12 +10,14 @@ export { attachProgram, carrierText, keeperText, sharedModules } from "./python-
 export { compileSupervisor } from "./start/compile-supervisor.ts";
 export {
   attachCommand,
+  outerServerCommand,
   pythonCommand,
   sessionServerCommand,
   sessionServerLoader,
   supervisorCommand,
   supervisorContinuation,
   supervisorLoader,
+  type OuterServer,
   type SupervisorConfig,
   type SupervisorContinuation,
   type SupervisorLoader,

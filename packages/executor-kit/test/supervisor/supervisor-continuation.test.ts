@@ -30,9 +30,11 @@ async function printedBelow(compiled: Uint8Array | undefined, hasSource: boolean
   return output.stdout;
 }
 
+const searchPath = process.env["PATH"] ?? "";
+
 describe.skipIf(process.platform !== "linux")("a program that becomes a supervisor", needs("python3"), () => {
   it("runs what the same Python has compiled before", async () => {
-    const compiled = await compileSupervisor("python3");
+    const compiled = await compileSupervisor("python3", searchPath);
     expect(await printedBelow(compiled, false)).toBe("below\n");
   });
 
@@ -42,7 +44,7 @@ describe.skipIf(process.platform !== "linux")("a program that becomes a supervis
   });
 
   it("is not compiled by what is not Python", async () => {
-    expect(await compileSupervisor("/no/such/python")).toBeUndefined();
-    expect(await compileSupervisor("false")).toBeUndefined();
+    expect(await compileSupervisor("/no/such/python", searchPath)).toBeUndefined();
+    expect(await compileSupervisor("false", searchPath)).toBeUndefined();
   });
 });

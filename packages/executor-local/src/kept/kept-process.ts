@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { access } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
-import { ControlGroup, hostEnvironment, PlaceGone } from "@fenced/executor-kit";
+import { ControlGroup, Leash, PlaceGone } from "@fenced/executor-kit";
 import {
-  attachCommand,
   type LeftSession,
   sessionHasEnded,
   SessionLink,
@@ -13,30 +12,52 @@ import {
 import type { SupervisorProcess } from "../running-supervisor.ts";
 import type { LeftPlace } from "./left-session.ts";
 
-/** Time limit for a session that was ended to be gone, in milliseconds. */
+/** Time limit for a session that was ended to be gone, unless it is being removed, in milliseconds. */
 const goneMs = 10_000;
+/** How long its last words may take to arrive, in milliseconds. */
+const lastWordsMs = 200;
 
-/** How to connect to a session. */
+/** A session that was started just now. */
+export interface SessionStart {
+  /** The streams of its server. */
+  readonly streams: SupervisorStreams;
+  /** What to send before the supervisor answers. Default: nothing. */
+  readonly input?: Uint8Array;
+
+  /** As of a `SupervisorProcess`. Default: nothing is checked. */
+  check?(): Promise<void>;
+  /** As of a `SupervisorProcess`. Default: only `cause` says why it did not start. */
+  explain?(cause: unknown): Error;
+}
+
+/** A session of this machine. */
 export interface KeptSession extends LeftSession, LeftPlace {
   readonly keepAliveMs: number;
-  /** The streams of its server, if it was started just now. Default: an earlier program has left it. */
-  readonly first?: SupervisorStreams;
+  /** Default: an earlier program has left it. */
+  readonly first?: SessionStart;
   readonly takeOver: boolean;
+}
+
+/** The program that connects to the server of a session. */
+export interface SessionAccess {
+  readonly command: readonly [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** The supervisor of a session that outlives this program. */
 export class KeptProcess implements SupervisorProcess {
   readonly name: string = "The session";
-  readonly lostRemedy: string = "Call again to start a new one.";
+  readonly lostRemedy: string;
   readonly streams: SupervisorStreams;
   readonly #session: KeptSession;
   readonly #link: SessionLink;
   /** An earlier program's session is only ended once this program is connected to it. */
   #isOurs: boolean;
 
-  private constructor(session: KeptSession, link: SessionLink) {
+  private constructor(session: KeptSession, link: SessionLink, lostRemedy: string) {
     this.#session = session;
     this.#link = link;
+    this.lostRemedy = lostRemedy;
     this.streams = link.streams;
     this.#isOurs = session.first !== undefined;
   }
@@ -46,18 +67,23 @@ export class KeptProcess implements SupervisorProcess {
    *
    * @throws BackendUnavailableError if it is over or does not answer; SessionInUseError if another program uses it.
    */
-  static async open(session: KeptSession, signal: AbortSignal): Promise<KeptProcess> {
-    const { key, keepAliveMs, takeOver, socket, first } = session;
-    const connect = (): Promise<SupervisorStreams> => Promise.resolve(attach(socket));
+  static async open(
+    session: KeptSession,
+    { access: how, lostRemedy }: { readonly access: SessionAccess; readonly lostRemedy: string },
+    signal: AbortSignal,
+  ): Promise<KeptProcess> {
+    const { key, keepAliveMs, takeOver, first } = session;
+    const connect = (): Promise<SupervisorStreams> => Promise.resolve(attach(how));
+    const streams = first && { first: first.streams };
     try {
-      return new KeptProcess(
-        session,
-        await SessionLink.open({ key, keepAliveMs, takeOver, signal, connect, ...(first && { first }) }),
-      );
+      const link = await SessionLink.open({ key, keepAliveMs, takeOver, signal, connect, ...streams });
+      if (first?.input) link.streams.stdin.write(first.input);
+      return new KeptProcess(session, link, lostRemedy);
     } catch (error) {
       if (first) await gone(session);
-      if (error instanceof PlaceGone) throw sessionHasEnded("on this machine", !first, error);
       signal.throwIfAborted();
+      if (first?.explain) throw first.explain(error);
+      if (error instanceof PlaceGone) throw sessionHasEnded("on this machine", !first, error);
       throw first ? notStarted(error) : error;
     }
   }
@@ -67,11 +93,12 @@ export class KeptProcess implements SupervisorProcess {
   }
 
   async check(): Promise<void> {
+    await this.#session.first?.check?.();
     this.#isOurs = true;
   }
 
   explain(cause: unknown): Error {
-    return notStarted(cause);
+    return this.#session.first?.explain?.(cause) ?? notStarted(cause);
   }
 
   kill(): void {
@@ -85,17 +112,21 @@ export class KeptProcess implements SupervisorProcess {
       return;
     }
     if ((await this.#link.end()) === "replaced") return;
-    if (await gone(this.#session)) return;
-    // Code has stopped the server, whose end is what cleans up after the session.
-    await Promise.all(this.#session.groups.map((each) => ControlGroup.at(each).kill()));
-    if (!(await gone(this.#session))) throw notEnded(this.#session);
+    const session = this.#session;
+    if (await gone(session)) return;
+    // Code may have stopped the server, whose end is what cleans up after the session.
+    await Promise.all(session.groups.map((each) => ControlGroup.at(each).kill()));
+    do {
+      if (await gone(session)) return;
+      // Its directory may be large.
+    } while ((await remains(session)) && (await isBeingRemoved(session)));
+    if (await remains(session)) throw notEnded(session);
   }
 }
 
 /** Starts a program whose standard streams are a connection to a session of this machine. */
-function attach(socket: string): SupervisorStreams {
-  const [program, ...words] = attachCommand(socket);
-  return streamsOf(spawn(program, words, { cwd: "/", env: hostEnvironment([]), stdio: "pipe", detached: true }));
+function attach({ command: [program, ...words], env }: SessionAccess): SupervisorStreams {
+  return startedSession(spawn(program, words, { cwd: "/", env, stdio: "pipe", detached: true }));
 }
 
 /**
@@ -103,7 +134,7 @@ function attach(socket: string): SupervisorStreams {
  *
  * @throws BackendUnavailableError if this program has too many open files.
  */
-export function streamsOf(child: ChildProcess): SupervisorStreams {
+export function startedSession(child: ChildProcess): SupervisorStreams {
   child.on("error", () => {});
   child.unref();
   const { stdin, stdout, stderr } = child;
@@ -114,23 +145,36 @@ export function streamsOf(child: ChildProcess): SupervisorStreams {
     });
   }
   for (const stream of [stdin, stdout, stderr]) stream.on("error", () => {});
-  stdout.once("close", () => stderr.destroy());
+  stdout.once("close", () => setTimeout(() => stderr.destroy(), lastWordsMs).unref());
   return { stdin, stdout, stderr };
 }
 
 /** Waits until what cleans up after the session has done so. Returns whether it has. */
-async function gone({ directory, groups }: LeftPlace): Promise<boolean> {
+async function gone(session: KeptSession): Promise<boolean> {
   const end = performance.now() + goneMs;
-  const exists = (place: string): Promise<boolean> =>
-    access(place).then(
-      () => true,
-      () => false,
-    );
   while (performance.now() < end) {
-    if ((await Promise.all([directory, ...groups].map(exists))).every((each) => !each)) return true;
+    // What is in a work directory that stays is removed last.
+    if (!(await remains(session)) && !(await Leash.isCleaning(session.cleaner, session.directory))) return true;
     await sleep(20);
   }
   return false;
+}
+
+/** Whether a directory or a control group of the session is left. */
+async function remains({ directory, groups }: KeptSession): Promise<boolean> {
+  const found = [directory, ...groups].map((each) =>
+    access(each).then(
+      () => true,
+      () => false,
+    ),
+  );
+  return (await Promise.all(found)).includes(true);
+}
+
+/** Whether the session's server has ended, and what cleans up after it is at work. */
+async function isBeingRemoved({ socket, cleaner, directory }: KeptSession): Promise<boolean> {
+  const sockets = await readFile("/proc/net/unix", "utf8").catch(() => "");
+  return !sockets.includes(`@${socket}\n`) && (await Leash.isCleaning(cleaner, directory));
 }
 
 function notEnded({ directory }: LeftPlace): BackendUnavailableError {

@@ -11,6 +11,10 @@ export interface LeftPlace {
   readonly filePrefix: string;
   /** The control groups of its processes. */
   readonly groups: readonly string[];
+  /** The process that cleans up after it. */
+  readonly cleaner: number;
+  /** Variables of blocks that say where its place has programs. */
+  readonly variables: Readonly<Record<string, string>>;
 }
 
 /** A session that an earlier program has left. */
@@ -25,4 +29,6 @@ export const leftPlace: z.ZodType<LeftPlace, LeftPlace> = z.strictObject({
   filePrefix: z.string().regex(/^\.fenced-[0-9a-f]{12}-$/),
   // What may be killed: only what a session of ours has made.
   groups: z.array(path.regex(/\/fenced-[0-9a-f-]{36}$/)).max(4),
+  cleaner: z.int().positive(),
+  variables: z.record(z.string(), z.string()),
 });

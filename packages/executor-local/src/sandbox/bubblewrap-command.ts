@@ -69,13 +69,18 @@ export interface SandboxStart {
   readonly input: Uint8Array;
 }
 
-/** Starts a sandbox with a supervisor as its first process. */
-export function sandboxStart(plan: SandboxPlan): SandboxStart {
+/**
+ * Starts a sandbox with a supervisor as its first process.
+ *
+ * @param control - the descriptor that leads to the server of its session. Default: it has none.
+ */
+export function sandboxStart(plan: SandboxPlan, control?: number): SandboxStart {
   const { directory, workspace, programs, searchPath, compiled } = plan;
   const node = { path: realPath(process.execPath), version: process.version };
-  const supervisor = { directory, workspace, programs, path: searchPath, alone: true, node };
+  const keeper = control === undefined ? {} : { keeper: `server:${control}` };
+  const supervisor = { directory, workspace, programs, path: searchPath, alone: true, node, ...keeper };
   const { python, program } = supervisorContinuation(supervisor, compiled);
-  const words = [...namespaceOptions(plan), ...rootOptions(plan), "--", ...firstProcess(plan, python)];
+  const words = [...namespaceOptions(plan), ...rootOptions(plan), "--", ...firstProcess(plan, python, control)];
   const command: [string, ...string[]] = [plan.bubblewrap, ...words];
   return { command: plan.user.uid === 0 ? withReadOnlyDevices(command, plan.trustedPath) : command, input: program };
 }
@@ -117,13 +122,14 @@ function file(descriptor: number, place: string): string[] {
 }
 
 /** @param next - the Python with which its program ends. */
-function firstProcess({ limits, shared }: SandboxPlan, next: string): string[] {
+function firstProcess({ limits, shared }: SandboxPlan, next: string, control: number | undefined): string[] {
   const { processes, data } = limits.each;
   // Bubblewrap finds what it shows by name, and code elsewhere may have changed that meanwhile.
   const checked = shared.filter(({ identity }) => identity !== undefined);
   return [
     ["python3", "-I", "-S", "-X", "utf8", "-c", `${enterProgram}\n${next}`],
-    [String(processes ?? ""), String(data ?? ""), hostFiles.join(" ")],
+    [control, processes, data].map((each) => String(each ?? "")),
+    hostFiles.join(" "),
     checked.flatMap(({ identity = "", place }) => [identity, place]),
   ].flat();
 }

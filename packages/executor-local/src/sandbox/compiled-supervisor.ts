@@ -8,12 +8,13 @@ const compiled = new Map<string, Uint8Array | undefined>();
  * the start of the first sandbox, which compiles the program itself.
  *
  * @param python - a Python that no code can have changed.
+ * @param trustedPath - where it finds other programs, if it is a script.
  */
-export function compiledSupervisor(python: string | undefined): Uint8Array | undefined {
+export function compiledSupervisor(python: string | undefined, trustedPath: string): Uint8Array | undefined {
   if (python === undefined) return undefined;
   if (!compiled.has(python)) {
     compiled.set(python, undefined);
-    void compileSupervisor(python).then((bytes) => compiled.set(python, bytes));
+    void compileSupervisor(python, trustedPath).then((bytes) => compiled.set(python, bytes));
   }
   return compiled.get(python);
 }

@@ -1,13 +1,16 @@
 """The first program in a sandbox: closes inherited descriptors, checks what is shown, and applies the limits. The supervisor's loader
 follows it in the same program.
 
-Arguments: the maximum number of processes, or nothing; the maximum bytes of data of each process, or nothing; paths of files of the
-whole machine, separated by spaces; for each path to check, the device and inode numbers that it must have, and the path. Python 3.8 or later, standard library only.
+Arguments: a descriptor for the supervisor, or nothing; the maximum number of processes, or nothing; the maximum bytes of data of each
+process, or nothing; paths of files of the whole machine, separated by spaces; for each path to check, the device and inode numbers that it
+must have, and the path. Python 3.8 or later, standard library only.
 """
 
 import os
 import resource
 import sys
+
+import _signal
 
 
 def limit(kind, most):
@@ -35,9 +38,12 @@ def identity(place):
         return str(error)
 
 
-PROCESSES, DATA, HOST, *CHECKED = sys.argv[1:]
+CONTROL, PROCESSES, DATA, HOST, *CHECKED = sys.argv[1:]
 for name in os.listdir("/proc/self/fd"):
-    if int(name) > 2:
+    if name == CONTROL:
+        # Not for the programs that the supervisor starts.
+        os.set_inheritable(int(name), False)
+    elif int(name) > 2:
         try:
             os.close(int(name))
         except OSError:
@@ -48,6 +54,8 @@ for place in HOST.split():
 for expected, place in zip(CHECKED[::2], CHECKED[1::2]):
     if identity(place) != expected:
         sys.exit("fenced: something replaced " + place)
+# The kernel keeps all signals of code from the first process but those that it handles, as Python does with this one.
+_signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 # Disable core dumps: unlike with 0, with 1 the kernel does not call the host's core dump handler either.
 limit(resource.RLIMIT_CORE, 1)
 if PROCESSES:

@@ -37,29 +37,57 @@ export interface Installations {
 
 /** Finds programs outside the system's directories, such as those of version managers, Conda and `/opt`. */
 export async function findInstallations(search: InstallationSearch): Promise<Installations> {
-  const { programs, searchPath, virtualEnv, untrusted } = search;
-  const isTrusted = (place: string): boolean => !untrusted.some((each) => isWithin(realPath(place), each));
-  const searched = searchPath.split(":").filter((each) => path.isAbsolute(each) && isTrusted(each));
-  const trustedPath = searched.join(":");
+  const { programs, virtualEnv } = search;
+  const { isTrusted, searched, trustedPath, python } = trustedPrograms(search);
   const found = await Promise.all(
     programs.map(async (name) => {
       if (name.includes("/") && !path.isAbsolute(name)) return { places: [], directories: [] };
       const program = findProgram(name, trustedPath);
       return program === undefined || !startsTrusted(program, isTrusted)
         ? { places: [], directories: [] }
-        : installationOf(name, program, searched);
+        : installationOf(name, program, { searched, trustedPath });
     }),
   );
   const environment =
     virtualEnv && isTrusted(virtualEnv.directory) ? await virtualEnvPlaces(virtualEnv, trustedPath) : [];
-  const python = findProgram("python3", trustedPath);
   const places = [...found.flatMap((each) => each.places), ...environment].flatMap((each) => [each, realPath(each)]);
   return {
     places: [...new Set(places)].filter((each) => !isSystemPath(each) && isTrusted(each)),
     directories: [...new Set(found.flatMap((each) => each.directories))],
     trustedPath,
-    python: python !== undefined && startsTrusted(python, isTrusted) ? python : undefined,
+    python,
   };
+}
+
+/** The interpreter that a trusted `python3` is, or leads to; `undefined` if it is not trusted. */
+export async function interpreterBehind({
+  python,
+  isTrusted,
+  trustedPath,
+}: TrustedPrograms): Promise<string | undefined> {
+  if (python === undefined || isSystemPath(realPath(python))) return python;
+  const [found] = await askPython(python, trustedPath);
+  return found !== undefined && startsTrusted(found, isTrusted) ? found : undefined;
+}
+
+/** What may run outside of a sandbox. */
+export interface TrustedPrograms extends Pick<Installations, "trustedPath" | "python"> {
+  readonly isTrusted: (place: string) => boolean;
+  /** The directories of `trustedPath`. */
+  readonly searched: readonly string[];
+}
+
+/** Finds the programs that code in a sandbox cannot have changed. */
+export function trustedPrograms({
+  searchPath,
+  untrusted,
+}: Pick<InstallationSearch, "searchPath" | "untrusted">): TrustedPrograms {
+  const isTrusted = (place: string): boolean => !untrusted.some((each) => isWithin(realPath(place), each));
+  const searched = searchPath.split(":").filter((each) => path.isAbsolute(each) && isTrusted(each));
+  const trustedPath = searched.join(":");
+  const python = findProgram("python3", trustedPath);
+  const isOurs = python !== undefined && startsTrusted(python, isTrusted);
+  return { isTrusted, searched, trustedPath, python: isOurs ? python : undefined };
 }
 
 /**
@@ -83,12 +111,13 @@ function homeOf(program: string): string | undefined {
 async function installationOf(
   name: string,
   program: string,
-  searched: readonly string[],
+  { searched, trustedPath }: Pick<TrustedPrograms, "searched" | "trustedPath">,
 ): Promise<{ readonly places: string[]; readonly directories: string[] }> {
   const python = /^python3?$/.test(name);
   if (isSystemPath(realPath(program))) return { places: [], directories: [] };
   // Ask the program, because only a version manager's shim knows which program it runs.
-  const [own = program, ...more] = python ? await askPython(program) : name === "node" ? await askNode(program) : [];
+  const answer = python ? askPython(program, trustedPath) : name === "node" ? askNode(program, trustedPath) : [];
+  const [own = program, ...more] = await answer;
   const directory = path.dirname(own);
   return {
     places: [...placesOf(own), ...more],
@@ -107,29 +136,35 @@ async function virtualEnvPlaces({ directory, python }: VirtualEnv, trustedPath: 
   for (const name of [path.basename(base), "python3"]) {
     const program = findProgram(name, trustedPath);
     if (program === undefined || isWithin(program, directory)) continue;
-    const [executable = program, ...more] = await askPython(program);
+    const [executable = program, ...more] = await askPython(program, trustedPath);
     if (realPath(executable) === base) return [...parts, ...more];
   }
   return parts;
 }
 
 /** Asks Python for its program and its directories. */
-async function askPython(program: string): Promise<string[]> {
+async function askPython(program: string, trustedPath: string): Promise<string[]> {
   const question =
     "import sys, sysconfig; print(sys.executable, sys.base_prefix, *map(sysconfig.get_path, ['stdlib', 'platstdlib']), sep='\\n')";
-  const [executable, prefix, ...libraries] = await ask(program, ["-I", "-S", "-c", question]);
+  const [executable, prefix, ...libraries] = await ask(program, ["-I", "-S", "-c", question], trustedPath);
   if (executable === undefined || prefix === undefined) return [];
   return [executable, ...partsOf(prefix, 1), ...libraries];
 }
 
-async function askNode(program: string): Promise<string[]> {
-  return realPath(program) === realPath(process.execPath) ? [program] : ask(program, ["-p", "process.execPath"]);
+async function askNode(program: string, trustedPath: string): Promise<string[]> {
+  if (realPath(program) === realPath(process.execPath)) return [program];
+  return ask(program, ["-p", "process.execPath"], trustedPath);
 }
 
-/** The absolute paths that a program prints, one per line. */
-async function ask(program: string, words: readonly string[]): Promise<string[]> {
+/**
+ * The absolute paths that a program prints, one per line.
+ *
+ * @param trustedPath - where it finds others: a version manager's shim is a script that runs some.
+ */
+async function ask(program: string, words: readonly string[], trustedPath: string): Promise<string[]> {
   try {
-    const options = { cwd: "/", env: hostEnvironment([]), timeout: 20_000, maxBuffer: 65_536 };
+    const env = { ...hostEnvironment([]), PATH: trustedPath };
+    const options = { cwd: "/", env, timeout: 20_000, maxBuffer: 65_536 };
     const { stdout } = await promisify(execFile)(program, words, options);
     return stdout.split("\n").filter((line) => path.isAbsolute(line));
   } catch {

@@ -26,7 +26,8 @@ export interface SandboxLimits {
   readonly events: readonly { readonly source: string; readonly place: string }[];
 }
 
-const defaultMemoryBytes = 1_073_741_824;
+/** The memory limit of a sandbox, if none is given. */
+export const defaultMemoryBytes = 1_073_741_824;
 const defaultPidsLimit = 512;
 
 type Controller = "memory" | "pids";

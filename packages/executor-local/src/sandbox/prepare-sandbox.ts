@@ -58,7 +58,7 @@ export async function prepareSandbox(
   const shared = await resolveShares({ ...wishes, workDirectory, identity: directories.identity });
   const untrusted = shared.filter(({ mode }) => mode === "write").map(({ source }) => source);
   const base = Object.entries(hostEnvironment(wishes.inheritEnv)).filter(([name]) => !ownVariables.includes(name));
-  const searchPath = wishes.env["PATH"] ?? process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
+  const searchPath = searchPathOf(wishes);
   const installed = await findInstallations({ programs, searchPath, virtualEnv: wishes.virtualEnv, untrusted });
   const bubblewrap = findProgram("bwrap", installed.trustedPath);
   if (bubblewrap === undefined) throw noBubblewrap();
@@ -76,13 +76,19 @@ export async function prepareSandbox(
     programs,
     searchPath: variables["PATH"] ?? searchPath,
     trustedPath: installed.trustedPath,
-    compiled: compiledSupervisor(installed.python),
+    compiled: compiledSupervisor(installed.python, installed.trustedPath),
     network: wishes.network === "open" ? "open" : "none",
     limits,
     user,
   };
   const first = { ...Object.fromEntries(base), PATH: installed.trustedPath, USER: userName, LOGNAME: userName };
-  return { plan, firstEnvironment: { ...first, FENCED_SESSION: wishes.id }, blockEnvironment: variables };
+  const firstEnvironment = { ...first, FENCED_SESSION: wishes.id };
+  return { plan, firstEnvironment, blockEnvironment: variables };
+}
+
+/** Where programs are searched. */
+export function searchPathOf({ env }: Pick<SandboxWishes, "env">): string {
+  return env["PATH"] ?? process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
 }
 
 /** The found directories take precedence even over a `PATH` from the user. */

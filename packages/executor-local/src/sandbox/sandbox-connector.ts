@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto";
 import path from "node:path";
 import type { FunctionWithRequirements } from "@fenced/core";
 import { EgressProxy } from "@fenced/egress";
-import { findPlaceLanguages, type LanguageCommand, Leash, programsOf, SessionDirectories } from "@fenced/executor-kit";
+import {
+  findPlaceLanguages,
+  type LanguageCommand,
+  Leash,
+  type ProgramsPlace,
+  programsOf,
+  SessionDirectories,
+} from "@fenced/executor-kit";
 import {
   type Connection,
   type Connector,
@@ -14,7 +21,7 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import { OutputPipes } from "../processes/pipes.ts";
 import { RunningSupervisor } from "../running-supervisor.ts";
-import { LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-groups.ts";
+import { defaultMemoryBytes, LimitGroups, type SandboxLimits, type WantedLimits } from "./limit-groups.ts";
 import { prepareSandbox, sandboxDirectory, type SandboxWishes } from "./prepare-sandbox.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 
@@ -83,10 +90,7 @@ export class SandboxConnector implements Connector {
 
   /** Makes places of its sandboxes. */
   backend(): SupervisedBackend {
-    const { id, env, functions, warm, stateful, cleanupTempFiles } = this.#settings;
-    const settings = { id, env, functions, warm, stateful, keepFiles: !cleanupTempFiles, installsApart: true };
-    const network = SessionNetwork.of(this.#settings.network, EgressProxy);
-    return new SupervisedBackend({ ...settings, network, memorySentence: memorySentence(this.#limits) }, this);
+    return sandboxBackend(this.#settings, this);
   }
 
   async connect({ signal }: { readonly signal: AbortSignal }): Promise<Connection> {
@@ -113,12 +117,21 @@ export class SandboxConnector implements Connector {
   }
 }
 
-const inSandbox = {
+/** Makes places of the sandboxes that a connector opens. */
+export function sandboxBackend(settings: SandboxSettings, connector: Connector): SupervisedBackend {
+  const { id, env, functions, warm, stateful, cleanupTempFiles, memoryBytes } = settings;
+  const common = { id, env, functions, warm, stateful, keepFiles: !cleanupTempFiles, installsApart: true };
+  const network = SessionNetwork.of(settings.network, EgressProxy);
+  return new SupervisedBackend({ ...common, network, memorySentence: memorySentence(memoryBytes) }, connector);
+}
+
+/** Where programs are searched, for messages about those that were not found. */
+export const inSandbox: ProgramsPlace = {
   name: "the sandbox",
   remedy: "install it in a system directory, or share its directory with `readable`",
 };
 
-function memorySentence({ memoryBytes }: SandboxLimits): string {
+function memorySentence(memoryBytes = defaultMemoryBytes): string {
   const limit = Math.round(memoryBytes / 1_048_576);
   return `\nThe block was killed because its sandbox ran out of memory (limit: ${limit} MiB). Process less data at a time. Files in /tmp count as memory: remove what you do not need.\n`;
 }

@@ -1,8 +1,11 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { hostFunction } from "@fenced/core";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { needs, nightly } from "@fenced/test-support";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { z } from "zod";
 import { connectKept, createKept, remains } from "../support/kept-subject.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
@@ -20,7 +23,7 @@ const server = [
   "    pid = parent(pid)",
 ].join("\n");
 
-describe("a session of this host with keepAliveMs", needs("python3", "bash"), () => {
+describe("a session of this host with keepAliveMs", needs("python3", "bash", "node"), () => {
   it("stays in its control group, and ends by itself with what has left its process tree", async () => {
     const workDir = path.join(await temporaryDirectory(), "work");
     await mkdir(workDir);
@@ -76,8 +79,46 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash"), ()
     }
   });
 
+  it("leaves nothing in its work directory when stop() resolves", async () => {
+    const workDir = path.join(await temporaryDirectory(), "work");
+    const who = hostFunction({ name: "who", description: "Says who.", input: z.object({}), execute: () => "me" });
+    const executor = createKept({ warm: {}, keepAliveMs, workDir, functions: [who] });
+    onTestFinished(() => executor.stop());
+    const call = 'import { who } from "functions";\nconsole.log(await who({}));';
+    expect((await executor.executeCodeBlocks([{ language: "javascript", code: call }])).output).toBe("me\n");
+    // Its removal takes a while.
+    const more = "cd node_modules/functions && mkdir more && cd more && seq 3000 | xargs touch";
+    expect((await executor.executeCodeBlocks([{ language: "bash", code: more }])).exitCode).toBe(0);
+    await executor.stop();
+    expect(await readdir(workDir)).toEqual([]);
+  });
+
+  it("is waited for by stop(), however long its removal takes", { ...nightly, timeout: 120_000 }, async () => {
+    const executor = createKept({ warm: {}, keepAliveMs });
+    const more = "seq 20000 | xargs touch";
+    expect((await executor.executeCodeBlocks([{ language: "bash", code: more }])).exitCode).toBe(0);
+    const directory = String(executor.handle?.session["directory"]);
+    const stopping = executor.stop();
+    const removing = await vi.waitUntil(() => removerOf(directory), { timeout: 30_000, interval: 1 });
+    process.kill(removing, "SIGSTOP");
+    await setTimeout(25_000);
+    process.kill(removing, "SIGCONT");
+    await stopping;
+    expect(await remains()).toEqual([]);
+  });
+
   it("is refused where blocks are processes of the program", () => {
-    expect(() => createKept({ keepAliveMs })).toThrow(/needs `warm: \{\}` or `stateful: true`/);
-    expect(() => createKept({ keepAliveMs, isolation: "os-sandbox" })).toThrow(/cannot be combined with a sandbox/);
+    expect(() => createKept({ keepAliveMs })).toThrow(
+      /needs `warm: \{\}`, `stateful: true` or `isolation: "os-sandbox"`/,
+    );
   });
 });
+
+/** The `rm` that removes a directory. */
+async function removerOf(directory: string): Promise<number | undefined> {
+  for (const { pid } of await listProcesses()) {
+    const words = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (words.startsWith("rm\0") && words.includes(`\0${directory}\0`)) return pid;
+  }
+  return undefined;
+}

@@ -15,28 +15,38 @@ class KeptExecutor extends LocalCommandLineCodeExecutor {
   override get handle(): SessionHandle | undefined {
     const found = super.handle;
     KeptExecutor.ids.add(this.id);
-    const { directory, groups } = found?.session ?? {};
-    for (const each of [directory, ...(Array.isArray(groups) ? groups : [])]) {
-      if (typeof each === "string") KeptExecutor.places.add(each);
-    }
+    for (const each of found ? placesOf(found.session) : []) KeptExecutor.places.add(each);
     return found;
   }
 }
 
 /** Processes, directories and control groups of the sessions whose handles were asked for. */
-export async function remains(): Promise<string[]> {
+export function remains(): Promise<string[]> {
+  return remainsOn(KeptExecutor.ids, KeptExecutor.places);
+}
+
+/** Those of one session, of any user. */
+export function remainsOf({ session }: SessionHandle): Promise<string[]> {
+  return remainsOn([String(session["id"])], placesOf(session));
+}
+
+function placesOf({ directory, groups }: SessionHandle["session"]): string[] {
+  const all: unknown[] = [directory, ...(Array.isArray(groups) ? groups : [])];
+  return all.filter((each) => typeof each === "string");
+}
+
+async function remainsOn(ids: Iterable<string>, places: Iterable<string>): Promise<string[]> {
+  const all = [...ids];
   const processes = (await listProcesses()).filter(({ pid }) =>
-    [...KeptExecutor.ids].some((id) => hasVariable(pid, "FENCED_SESSION", id)),
+    all.some((id) => hasVariable(pid, "FENCED_SESSION", id)),
   );
-  const places = await Promise.all(
-    [...KeptExecutor.places].map((each) =>
-      access(each).then(
-        () => [each],
-        () => [],
-      ),
+  const found = [...places].map((each) =>
+    access(each).then(
+      () => [each],
+      () => [],
     ),
   );
-  return [...processes.map(({ pid }) => `process ${pid}`), ...places.flat()];
+  return [...processes.map(({ pid }) => `process ${pid}`), ...(await Promise.all(found)).flat()];
 }
 
 /** Creates an executor whose session outlives it. */
@@ -55,13 +65,18 @@ export function connectKept(
   return connectExecutor(handle, { ...options, importModule: () => import("@fenced/executor-local") });
 }
 
+const kinds = {
+  warm: { warm: {} },
+  stateful: { stateful: true },
+  "stateful-sandboxed": { isolation: "os-sandbox", stateful: true },
+} as const;
+
 /** Executors whose sessions outlive their programs, for the kit. */
-export async function keptSubject(kind: "warm" | "stateful"): Promise<ExecutorSubject> {
-  const extra = kind === "warm" ? { warm: {} } : { stateful: true };
+export async function keptSubject(kind: keyof typeof kinds): Promise<ExecutorSubject> {
   return {
     ...hostSubject,
     name: `LocalCommandLineCodeExecutor, ${kind},`,
-    create: (options) => createKept({ ...options, ...extra }),
+    create: (options) => createKept({ ...options, ...kinds[kind] }),
     connect: connectKept,
     hostCommand: [...(await bundledCommand(path.join(import.meta.dirname, "../fixtures/executor-host.ts"))), kind],
     listResources: remains,

@@ -1,8 +1,10 @@
 """The main process of a place whose session outlives the programs that use it: starts the supervisor, and ends with the session.
 
 Arguments: the descriptor of a socket that is open as long as the standard streams are used, or nothing; the name of the session's
-abstract socket; the supervisor's program, and its arguments, of which the sixth is ours to fill in. No signal from inside a container
-stops or kills its first process. Python 3.8 or later, Linux, standard library only.
+abstract socket; the supervisor's program, and its arguments, of which the sixth is ours to fill in. Or, where another program contains
+the supervisor, such as a sandbox: nothing in place of the supervisor's program, then a descriptor and that program's command. It gets the
+descriptors up to this one, which is the supervisor's way to this process. No signal from inside a container stops or kills its first
+process, and nothing inside a sandbox reaches this one. Python 3.8 or later, Linux, standard library only.
 """
 
 import os
@@ -15,8 +17,8 @@ import _fenced_session_server as server
 import _socket
 
 
-def start(program, words):
-    """Starts the supervisor; returns the sockets that lead to it."""
+def start(begin, words):
+    """Starts the supervisor; returns the sockets that lead to it, and the process."""
     control, theirs = _socket.socketpair()
     stream, inner = _socket.socketpair()
     supervisor = os.fork()
@@ -29,7 +31,11 @@ def start(program, words):
     os.dup2(inner.fileno(), 0)
     os.dup2(inner.fileno(), 1)
     inner.close()
-    number = theirs.detach()
+    begin(theirs.detach(), *words)
+    os._exit(1)
+
+
+def become_supervisor(number, program, *words):
     # Whatever else this process was given stays open as long as it lives, not as long as the supervisor does.
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in (0, 1, 2, number):
@@ -37,10 +43,15 @@ def start(program, words):
                 os.close(int(name))
             except OSError:
                 pass
-    words[5] = "server:%d" % number
-    sys.argv[1:] = words
+    sys.argv[1:] = [*words[:5], "server:%d" % number, *words[6:]]
     exec(compile(program, "<fenced>", "exec"), {})
-    os._exit(1)
+
+
+def become_container(number, descriptor, *command):
+    """The last descriptor that this process was given is its own, and its end a sign to others: nobody else may have it."""
+    os.dup2(number, int(descriptor))
+    processes.default_signals()
+    os.execv(command[0], command)
 
 
 def is_ended():
@@ -65,7 +76,12 @@ def await_end(supervisor):
 
 
 def main(held, name, program, *words):
-    control, stream, supervisor = start(program, list(words))
+    if program:
+        control, stream, supervisor = start(become_supervisor, (program, *words))
+    else:
+        control, stream, supervisor = start(become_container, words)
+        for each in range(3, int(words[0])):
+            os.close(each)
     listener = server.listen(name)
     processes.protect(0)
     # The first process of a container receives only signals that it handles, also from code: it obeys those from outside. Orphans

@@ -46,7 +46,8 @@ export interface SupervisorConfig {
   /**
    * The name of the abstract socket of a keeper: a process that ends the place when the connection ends or is silent
    * for a while. The supervisor sends it a byte whenever it hears from the host. The number of a descriptor, if the keeper
-   * has started the supervisor and left it a socket. Linux only. Default: no keeper.
+   * has started the supervisor and left it a socket; after `server:`, if it is the server of a session. Linux only.
+   * Default: no keeper.
    */
   readonly keeper?: string;
   /** A Node whose version need not be asked for, if it is the `node` among `programs`. Default: none. */
@@ -94,9 +95,37 @@ export function sessionServerLoader(keeper: string, name: string, config: Superv
   return { command: [...attachCommand(keeper), "starting"], program: sized(Buffer.from(words.join("\0"))) };
 }
 
-/** The command that connects its standard streams to such a session. */
-export function attachCommand(name: string): [string, ...string[]] {
-  return [...pythonCommand(attachProgram), name];
+/** A program of this host that contains a supervisor, such as a sandbox, and the server of its session outside of it. */
+export interface OuterServer {
+  /** The abstract socket for later connections. */
+  readonly name: string;
+  /** Absolute path of Python 3.8 or later, which nothing in there can have changed. */
+  readonly python: string;
+  /** The program's command, which begins with an absolute path; it gets the server's standard streams for the supervisor. */
+  readonly command: readonly string[];
+  /**
+   * The last descriptor that the server is started with, which it keeps to itself; the program gets those before it. In
+   * there, this one leads to the server: the supervisor's `keeper` is `server:` and the number.
+   */
+  readonly control: number;
+}
+
+/** The command for the server of a session whose supervisor is in a program that the server starts. Linux only. */
+export function outerServerCommand({ name, python, command, control }: OuterServer): [string, ...string[]] {
+  return [...trustedPython(python, sessionServerProgram), "", name, "", String(control), ...command];
+}
+
+/**
+ * The command that connects its standard streams to a session.
+ *
+ * @param python - absolute path of the Python to use. Default: the first one on the `PATH`.
+ */
+export function attachCommand(name: string, python?: string): [string, ...string[]] {
+  return [...(python === undefined ? pythonCommand(attachProgram) : trustedPython(python, attachProgram)), name];
+}
+
+function trustedPython(python: string, program: string): [string, ...string[]] {
+  return [python, "-I", "-S", "-X", "utf8", "-c", program];
 }
 
 /** How to start the supervisor where the command must be short. */

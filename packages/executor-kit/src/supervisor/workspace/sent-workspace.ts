@@ -74,7 +74,7 @@ export class SentWorkspace implements PlaceWorkspace {
     const { filePrefix, keepFiles } = this.#settings;
     const name = `${filePrefix}${randomUUID().slice(0, 12)}.${extension}`;
     const sent = { name, content: blockSource(language, code), keep: keepFiles };
-    return { path: `${this.path}/${name}`, sent, ...(keepFiles && this.#onHost(name)) };
+    return { path: `${this.path}/${name}`, sent, ...this.#onHost(name) };
   }
 
   #onHost(name: string): Pick<BlockFile, "onHost"> {
