@@ -85,7 +85,7 @@ class UserProgram {
 
   async next(): Promise<unknown> {
     const { value, done } = await this.#reports.next();
-    return done === true ? undefined : JSON.parse(String(value));
+    return done === true ? undefined : JSON.parse(value);
   }
 
   async kill(): Promise<void> {
@@ -111,11 +111,12 @@ async function connect(handle: SessionHandle | undefined, options: ConnectExecut
   return executor;
 }
 
-/** What the server of a sandbox, which is outside of it, has as its parent's command. */
+/** The server of a sandbox, which is outside of it; it has the command that it started among its arguments. */
 async function serverOf({ session }: SessionHandle): Promise<number> {
+  const socket = z.string().parse(session["socket"]);
   for (const { pid } of await listProcesses()) {
     const words = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    if (words.includes(`\0${String(session["socket"])}\0`) && words.includes("\0--die-with-parent\0")) return pid;
+    if (words.includes(`\0${socket}\0`) && words.includes("\0--die-with-parent\0")) return pid;
   }
   throw new Error("no server");
 }
@@ -161,8 +162,8 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
 
   it("can be forked, and has the same programs, after another program has connected", async () => {
     const first = createSandboxed({ stateful: true });
-    const path = "import os\nkept = 1\nprint(os.environ['PATH'])";
-    const before = await first.executeCodeBlocks([{ language: "python", code: path }]);
+    const begin = "import os\nkept = 1\nprint(os.environ['PATH'])";
+    const before = await first.executeCodeBlocks([{ language: "python", code: begin }]);
     const { handle } = first;
     await first.detach();
     vi.stubEnv("PATH", `/nowhere:${process.env["PATH"]}`);
@@ -203,7 +204,9 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
       vi.unstubAllEnvs();
     });
     const executor = createSandboxed();
-    await expect(executor.start()).rejects.toThrow(/^The sandbox could not be started: bubblewrap or the program in it/);
+    await expect(executor.start()).rejects.toThrow(
+      /^The sandbox could not be started: bubblewrap or the program in it/,
+    );
     expect((await readdir(directory)).length).toBe(1);
   });
 });

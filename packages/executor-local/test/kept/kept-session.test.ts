@@ -97,7 +97,7 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
     const executor = createKept({ warm: {}, keepAliveMs });
     const more = "seq 20000 | xargs touch";
     expect((await executor.executeCodeBlocks([{ language: "bash", code: more }])).exitCode).toBe(0);
-    const directory = String(executor.handle?.session["directory"]);
+    const directory = z.string().parse(executor.handle?.session["directory"]);
     const stopping = executor.stop();
     const removing = await vi.waitUntil(() => removerOf(directory), { timeout: 30_000, interval: 1 });
     process.kill(removing, "SIGSTOP");

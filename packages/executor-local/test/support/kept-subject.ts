@@ -5,6 +5,7 @@ import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import type { ExecutorSubject } from "@fenced/executor-testkit";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
+import { z } from "zod";
 import { hostSubject } from "./host-subject.ts";
 
 /** Executors of one suite, and what their sessions have on this machine. */
@@ -27,7 +28,7 @@ export function remains(): Promise<string[]> {
 
 /** Those of one session, of any user. */
 export function remainsOf({ session }: SessionHandle): Promise<string[]> {
-  return remainsOn([String(session["id"])], placesOf(session));
+  return remainsOn([z.uuid().parse(session["id"])], placesOf(session));
 }
 
 function placesOf({ directory, groups }: SessionHandle["session"]): string[] {
