@@ -1,14 +1,19 @@
 import { millisecondsOption, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
-import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
+import {
+  baseExecutorConfig,
+  type BaseExecutorOptions,
+  type KeepAliveOptions,
+  keepAliveOptions,
+} from "@fenced/executor-kit";
 import { z } from "zod";
 import { DockerJupyterServer } from "./servers/docker-jupyter-server.ts";
 import { dockerServerOptions } from "./servers/docker-server-options.ts";
-import type { JupyterServer } from "./servers/jupyter-server.ts";
+import { isJupyterServer, type JupyterServer } from "./servers/jupyter-server.ts";
 import { LocalJupyterServer, localServerOptions } from "./servers/local-jupyter-server.ts";
 import { serverSettings, type ServerSettings } from "./servers/server-settings.ts";
 
 /** Settings of `JupyterCodeExecutor`; none is required. */
-export interface JupyterExecutorOptions extends BaseExecutorOptions {
+export interface JupyterExecutorOptions extends BaseExecutorOptions, KeepAliveOptions {
   /**
    * Where kernels run: a server of this package, which may serve many executors, or the address of a running server.
    * Executors on one server are not separated: code can read and end the kernels of all of them. Default: its own `LocalJupyterServer`.
@@ -64,4 +69,12 @@ export const jupyterExecutorOptions: z.ZodType<JupyterExecutorOptions> = options
   outputDir: z.string().min(1).exactOptional(),
   interruptGraceMs: millisecondsOption.exactOptional(),
   reconnectTimeoutMs: millisecondsOption.exactOptional(),
-} satisfies OptionSchemas<JupyterExecutorOptions>);
+  ...keepAliveOptions,
+} satisfies OptionSchemas<JupyterExecutorOptions>).superRefine(({ keepAliveMs = 0, kernelId, server }, context) => {
+  const problem =
+    server === undefined || isJupyterServer(server)
+      ? "needs a server that does not end with this program: run one, and give its address as `server`"
+      : "cannot be combined with `kernelId`: that kernel is not the session's own";
+  const isWrong = keepAliveMs > 0 && (kernelId !== undefined || server === undefined || isJupyterServer(server));
+  if (isWrong) context.addIssue({ code: "custom", path: ["keepAliveMs"], input: keepAliveMs, message: problem });
+});

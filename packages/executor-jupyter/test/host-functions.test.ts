@@ -30,9 +30,7 @@ import struct, threading
 import _fenced_calls as calls
 bridge, done = calls.bridge, threading.Event()
 def send(frames, taken=None):
-    stream, ident, parent = bridge.host
-    content = {"generation": bridge.generation, "taken": bridge.received if taken is None else taken}
-    bridge.kernel.session.send(stream, "fenced_frames", content, parent, ident, buffers=[frames])
+    bridge.host({"generation": bridge.generation, "taken": bridge.received if taken is None else taken}, [frames])
 def soon(work):
     bridge.loop.add_callback(lambda: (work(), done.set()))
     done.wait(30)

@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ExecutorStoppedError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
+import { PlaceGone } from "@fenced/executor-kit";
 import type { IMessage } from "@jupyterlab/services/lib/kernel/messages.js";
 import { textField } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 import { kernelDied, KernelLostError, KernelRequest, type KernelEnd } from "./kernel-request.ts";
-import { KernelSocket } from "./kernel-socket.ts";
+import { KernelSocket, type MessageSocket, type SocketEvents } from "./kernel-socket.ts";
 import { KernelWatch } from "./kernel-watch.ts";
-import { findKernel, kernelPath } from "./kernels.ts";
+import { channelsPath, findKernel } from "./kernels.ts";
 import { createRequest, type RequestChannel, type RequestType } from "./wire-message.ts";
 
 /** Bytes of unread output at which the socket is paused, and below which it resumes. */
@@ -27,6 +29,11 @@ export interface KernelLinkOptions {
   readonly reconnectTimeoutMs: number;
   /** Why the server has ended, as soon as that is known. */
   readonly serverEnded: () => string | undefined;
+  /**
+   * Opens a connection that comes back by itself, and is lost only with the kernel. Default: a WebSocket, which this link
+   * opens again when it breaks.
+   */
+  readonly openSocket?: (events: SocketEvents) => MessageSocket;
 }
 
 /** What the helper in the kernel sends on its own. */
@@ -52,7 +59,7 @@ export class KernelLink {
   /** Messages created while there was no connection, in order. */
   #unsent: IMessage[] = [];
   readonly #watch: KernelWatch;
-  #socket: KernelSocket | undefined;
+  #socket: MessageSocket | undefined;
   #waiting = 0;
   #paused = false;
   #end: KernelEnd | undefined;
@@ -127,7 +134,7 @@ export class KernelLink {
 
   #follow(request: KernelRequest, message: IMessage): void {
     this.#requests.set(request.id, request);
-    this.#watch.start();
+    if (!this.options.openSocket) this.#watch.start();
     const forget = (): void => {
       this.#requests.delete(request.id);
       this.#probes.delete(request.id);
@@ -162,15 +169,21 @@ export class KernelLink {
     for (const request of this.#requests.values()) request.incomplete = true;
   }
 
-  async #connect(timeoutMs: number, signal?: AbortSignal): Promise<KernelSocket> {
-    const path = `${kernelPath(this.options.kernelId)}/channels?session_id=${this.#session}`;
+  async #connect(timeoutMs: number, signal?: AbortSignal): Promise<MessageSocket> {
+    const { client, kernelId, openSocket } = this.options;
+    const events = {
+      onMessage: (message: IMessage, bytes: number) => this.#receive(message, bytes),
+      onTooLong: () => this.#loseOutputs(),
+    };
+    if (openSocket) return openSocket({ ...events, onBroken: (error) => this.#lose(endOf(error)) });
     return KernelSocket.open(
-      { address: this.options.client.address, path, timeoutMs, ...(signal ? { signal } : {}) },
       {
-        onMessage: (message, bytes) => this.#receive(message, bytes),
-        onTooLong: () => this.#loseOutputs(),
-        onBroken: () => void this.#reconnect(),
+        address: client.address,
+        path: channelsPath(kernelId, this.#session),
+        timeoutMs,
+        ...(signal ? { signal } : {}),
       },
+      { ...events, onBroken: () => void this.#reconnect() },
     );
   }
 
@@ -182,7 +195,10 @@ export class KernelLink {
       return;
     }
     const request = this.#requests.get(textField(message.parent_header, "msg_id"));
-    if (!request) return;
+    if (!request) {
+      this.#socket?.taken(bytes);
+      return;
+    }
     this.#waiting += bytes;
     if (this.#waiting > mostWaiting && !this.#paused) {
       this.#paused = true;
@@ -203,6 +219,7 @@ export class KernelLink {
 
   #release(bytes: number): void {
     this.#waiting -= bytes;
+    this.#socket?.taken(bytes);
     if (!this.#paused || this.#waiting > littleWaiting) return;
     this.#paused = false;
     this.#socket?.resume();
@@ -238,7 +255,7 @@ export class KernelLink {
     }
   }
 
-  #takeUp(socket: KernelSocket): void {
+  #takeUp(socket: MessageSocket): void {
     this.#socket = socket;
     const unsent = this.#unsent;
     this.#unsent = [];
@@ -258,4 +275,11 @@ export class KernelLink {
     for (const request of this.#requests.values()) request.fail(new KernelLostError(end));
     this.#requests.clear();
   }
+}
+
+/** What it means that a connection is lost which comes back by itself. */
+function endOf(error: Error): KernelEnd {
+  const { message: reason } = error;
+  if (ExecutorStoppedError.isInstance(error)) return { kind: "taken", reason, error };
+  return { kind: error instanceof PlaceGone ? "died" : "unreachable", reason };
 }

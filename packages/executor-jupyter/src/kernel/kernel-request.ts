@@ -5,10 +5,15 @@ import type { RequestChannel } from "./wire-message.ts";
 
 /** Why a kernel, or the connection to it, is gone. */
 export interface KernelEnd {
-  /** `died`: it ended or was restarted; `deleted`: the server no longer knows it; `unreachable`: it or the server does not answer. */
-  readonly kind: "died" | "deleted" | "unreachable";
+  /**
+   * `died`: it ended or was restarted; `deleted`: the server no longer knows it; `unreachable`: it or the server does not
+   * answer; `taken`: another program has taken it over.
+   */
+  readonly kind: "died" | "deleted" | "unreachable" | "taken";
   /** A sentence without its full stop, for people. */
   readonly reason: string;
+  /** What calls reject with, if it was taken over. */
+  readonly error?: Error;
 }
 
 /** The reason for a kernel that ended by itself. Servers do not tell why, and lack of memory is the most common cause. */

@@ -11,15 +11,28 @@ import { decodeMessage } from "./wire-message.ts";
  * The longest message, in bytes: a display, and room for its headers. The server itself sets no limit, and this process
  * would hold and parse all of it at once.
  */
-const longestMessage = longestDisplay + 1_048_576;
+export const longestMessage: number = longestDisplay + 1_048_576;
 
-/** Events of a `KernelSocket`. */
+/** Events of a connection to a kernel. */
 export interface SocketEvents {
+  /** @param bytes - call `taken` with this number once they are no longer held. */
   readonly onMessage: (message: IMessage, bytes: number) => void;
   /** A message was too long, which breaks the connection, or had too many values. */
   readonly onTooLong: () => void;
   /** The open connection was closed from elsewhere. */
-  readonly onBroken: () => void;
+  readonly onBroken: (error: Error) => void;
+}
+
+/** A connection to a kernel. */
+export interface MessageSocket {
+  /** @returns false if it is not open, and the message was not sent. */
+  send(message: IMessage): boolean;
+  /** Stops reading. */
+  pause(): void;
+  resume(): void;
+  /** So many bytes are no longer held. */
+  taken(bytes: number): void;
+  close(): void;
 }
 
 /** Where and how to connect. */
@@ -34,7 +47,7 @@ export interface SocketSettings {
 }
 
 /** One WebSocket to a kernel's channels. The token goes in a header, never into the address. */
-export class KernelSocket {
+export class KernelSocket implements MessageSocket {
   readonly #socket: WebSocket;
   #opened = false;
   #closing = false;
@@ -55,7 +68,7 @@ export class KernelSocket {
       }
     });
     socket.on("close", () => {
-      if (this.#opened && !this.#closing) events.onBroken();
+      if (this.#opened && !this.#closing) events.onBroken(new Error("the server closed the connection"));
     });
     socket.on("error", (error) => {
       if (errorCode(error) !== "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") return;
@@ -113,6 +126,9 @@ export class KernelSocket {
   resume(): void {
     this.#socket.resume();
   }
+
+  /** The server keeps what does not fit: there is nothing to tell it. */
+  taken(): void {}
 
   close(): void {
     this.#closing = true;

@@ -58,6 +58,21 @@ export class Kernel extends KernelLink {
     }
   }
 
+  /**
+   * A kernel that has already answered, over a connection that comes back by itself.
+   *
+   * @param language - what it has reported.
+   */
+  static async over(
+    options: KernelLinkOptions & Required<Pick<KernelLinkOptions, "openSocket">>,
+    language: string,
+  ): Promise<Kernel> {
+    const kernel = new Kernel(options);
+    kernel.#language = language;
+    await kernel.open(new AbortController().signal);
+    return kernel;
+  }
+
   get id(): string {
     return this.options.kernelId;
   }

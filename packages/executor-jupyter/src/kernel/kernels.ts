@@ -8,6 +8,8 @@ export interface KernelModel {
   readonly id: string;
   /** `idle`, `busy`, `starting`, `restarting`, `dead`; empty if the server does not say. */
   readonly executionState: string;
+  /** How many WebSockets are connected to it; `undefined` if the server does not say. */
+  readonly connections: number | undefined;
 }
 
 /** Milliseconds to start a kernel, which may involve starting a pod on a cluster. */
@@ -93,8 +95,16 @@ export function kernelPath(id: string): string {
   return `api/kernels/${encodeURIComponent(id)}`;
 }
 
+/** The address of a WebSocket to a kernel's channels. @param session - identifies it to the server. */
+export function channelsPath(id: string, session: string): string {
+  return `${kernelPath(id)}/channels?session_id=${session}`;
+}
+
 function kernelModel(value: unknown): KernelModel | undefined {
   const id = textField(value, "id");
   const executionState = textField(value, "execution_state");
-  return id === "" ? undefined : { id, executionState };
+  const connections = field(value, "connections");
+  return id === ""
+    ? undefined
+    : { id, executionState, connections: typeof connections === "number" ? connections : undefined };
 }

@@ -6,7 +6,14 @@ import { deserialize } from "@jupyterlab/services/lib/kernel/serialize.js";
 import { field, textField } from "../fields.ts";
 
 /** Messages that this package sends to a kernel. Its own helper in the kernel answers those that begin with `fenced`. */
-export type RequestType = "execute_request" | "kernel_info_request" | "input_reply" | "fenced_request" | "fenced_calls";
+export type RequestType =
+  | "execute_request"
+  | "kernel_info_request"
+  | "input_reply"
+  | "fenced_request"
+  | "fenced_calls"
+  | "fenced_link"
+  | "fenced_taken";
 
 /** Where a message travels. */
 export type RequestChannel = "shell" | "control" | "stdin";
@@ -41,8 +48,8 @@ export function createRequest(
 /** The field of a content that was left out because it has too many values: why. */
 export const leftOutField = "fenced_left_out";
 
-/** The protocol whose messages consist of parts. */
-const partsProtocol: string = supportedKernelWebSocketProtocols.v1KernelWebsocketJupyterOrg;
+/** The protocol whose messages consist of parts; also that of messages on a stream to the helper. */
+export const partsProtocol: string = supportedKernelWebSocketProtocols.v1KernelWebsocketJupyterOrg;
 /** Maximum number of a message's buffers; the helper in the kernel sends at most a few hundred. */
 const mostBuffers = 10_000;
 /** Maximum number of values in a message's header, in that of its parent, and in its metadata. */

@@ -12,8 +12,12 @@ import time
 import _fenced_block_surroundings as surroundings
 
 home = functions = None
-outer_env = []
+outer_env, outer_calls = [], []
 shell_exit = 0
+
+
+def wait_for_room():
+    """Called before something is printed or shown."""
 
 
 def push_env(env, calls=None):
@@ -26,9 +30,11 @@ def push_env(env, calls=None):
         )
         env["PATH"] = os.pathsep.join(filter(None, [calls["commands"], env.get("PATH", outer("PATH"))]))
     outer_env.append(surroundings.set_variables(env))
+    outer_calls.append(calls)
 
 
 def pop_env(calls=None):
+    del outer_calls[-1:]
     if calls is not None:
         surroundings.choose_modules(functions, functions, calls["names"])
     surroundings.restore_variables(outer_env.pop() if outer_env else {})
@@ -131,6 +137,7 @@ def watch_output(stream):
         if not isinstance(text, str):
             return write(text)
         for start in range(0, len(text), most):
+            wait_for_room()
             write(text[start : start + most])
             waiting += min(most, len(text) - start)
             if waiting > most:
@@ -140,3 +147,13 @@ def watch_output(stream):
 
     stream.flush_interval = 0.03
     stream.write = write_and_flush
+
+
+def watch_displays(publisher):
+    publish = publisher.publish
+
+    def publish_later(*values, **named):
+        wait_for_room()
+        return publish(*values, **named)
+
+    publisher.publish = publish_later

@@ -19,6 +19,8 @@ MOST_MESSAGES, LONGEST_MESSAGE = 16, 1048576
 LONGEST_ADDRESS = 100
 
 bridge = None
+# What takes messages of the control channel, by their type, and the type of the answers.
+takers = {}
 
 
 def offer(kernel, home):
@@ -28,20 +30,27 @@ def offer(kernel, home):
     if not hasattr(getattr(thread, "io_loop", None), "add_handler"):
         return False
     made = bridge = Bridge(kernel, home)
+    takers[b'"fenced_calls"'] = lambda send, parent: made.take(send, parent), "fenced_frames"
 
     stream, session = kernel.control_stream, kernel.session
 
     def on_message(frames):
         """The kernel's own handler, used for all other messages, would announce each one to all clients and flush all output."""
         ident, message = session.feed_identities(frames, copy=False)
-        if b"fenced_calls" not in bytes(message[1].bytes):
+        header = bytes(message[1].bytes)
+        found = next((taker for name, taker in takers.items() if name in header), None)
+        if found is None:
             return kernel.dispatch_control(frames)
         parent = session.deserialize(message, content=True, copy=False)
+        take, kind = found
+
+        def send(content, buffers=None):
+            session.send(stream, kind, content, parent, ident, buffers=buffers)
+
         try:
-            made.take(stream, ident, parent)
+            take(send, parent)
         except Exception as error:
-            reason = ("%s: %s" % (type(error).__name__, error))[:1000]
-            session.send(stream, "fenced_frames", {"reason": reason}, parent, ident)
+            send({"reason": ("%s: %s" % (type(error).__name__, error))[:1000]})
 
     thread.io_loop.add_callback(lambda: stream.on_recv(on_message, copy=False))
     return True
@@ -67,7 +76,6 @@ class Tunnel:
 
 class Bridge:
     def __init__(self, kernel, home):
-        self.kernel = kernel
         self.home = home
         self.loop = kernel.control_thread.io_loop
         self.listener = None
@@ -79,8 +87,8 @@ class Bridge:
         self.generation = self.sent = self.taken = self.received = self.told = 0
         self.host = None
 
-    def take(self, stream, ident, parent):
-        """A message from the host: frames, and how many messages it has received."""
+    def take(self, send, parent):
+        """A message from the host: frames, and how many messages it has received. `send` answers it."""
         content = parent["content"]
         if content["generation"] < self.generation:
             return
@@ -89,7 +97,7 @@ class Bridge:
             self.outgoing.clear()
             self.generation = content["generation"]
             self.sent = self.received = self.told = 0
-        self.host, self.taken = (stream, ident, parent), content["taken"]
+        self.host, self.taken = send, content["taken"]
         self.received += 1 if parent["buffers"] else 0
         for piece in parent["buffers"]:
             frames, at = bytes(piece), 0
@@ -98,6 +106,13 @@ class Bridge:
                 self.obey(kind, number, frames[at + 9 : at + 4 + length])
                 at += 4 + length
         self.flush()
+
+    def forget_host(self):
+        """Another host follows, which counts from the beginning."""
+        self.drop_all()
+        self.outgoing.clear()
+        self.generation = self.sent = self.taken = self.received = self.told = 0
+        self.host = None
 
     def obey(self, kind, number, payload):
         tunnel = self.tunnels.get(number)
@@ -231,10 +246,7 @@ class Bridge:
             del self.outgoing[: len(piece)]
             self.sent += 1 if piece else 0
             self.told = self.received
-            stream, ident, parent = self.host
-            content = {"generation": self.generation, "taken": self.received}
-            buffers = [piece] if piece else None
-            self.kernel.session.send(stream, "fenced_frames", content, parent, ident, buffers=buffers)
+            self.host({"generation": self.generation, "taken": self.received}, [piece] if piece else None)
 
 
 def listening(place):

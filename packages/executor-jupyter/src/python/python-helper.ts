@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
-import { removalFunctions } from "@fenced/executor-kit";
-import { sharedModules } from "@fenced/executor-kit/supervisor";
+import { PlaceGone, removalFunctions } from "@fenced/executor-kit";
+import { keeperText, sharedModules } from "@fenced/executor-kit/supervisor";
 import { field, textField, texts } from "../fields.ts";
 import type { KernelRequest } from "../kernel/kernel-request.ts";
 import type { Kernel } from "../kernel/kernel.ts";
@@ -13,6 +13,8 @@ const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.ur
 const callsProgram: string = readFileSync(new URL("./calls.py", import.meta.url), "utf8");
 const loopsProgram: string = readFileSync(new URL("./loops.py", import.meta.url), "utf8");
 const sessionProgram: string = readFileSync(new URL("./session.py", import.meta.url), "utf8");
+const keptProgram: string = readFileSync(new URL("./kept.py", import.meta.url), "utf8");
+const keeperProgram: string = keeperText(readFileSync(new URL("./keeper.py", import.meta.url), "utf8"), true);
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
 
 /** The modules of the helper, in the order in which they import each other. */
@@ -23,15 +25,20 @@ const helperModules: Readonly<Record<string, string>> = {
   _fenced_blocks: blocksProgram,
   _fenced_calls: callsProgram,
   _fenced_loops: loopsProgram,
+  _fenced_kept: keptProgram,
   _fenced: sessionProgram,
 };
 
-/** Turns the dictionary `programs` into modules, and leaves no name in the user's variables. */
+/**
+ * Turns the dictionary `programs` into modules, and leaves no name in the user's variables. The modules of a session that
+ * outlives its program stay.
+ */
 const installProgram = `
 import sys, types
-for name, program in programs.items():
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
+if getattr(sys.modules.get("_fenced_kept"), "kept", None) is None:
+    for name, program in programs.items():
+        module = sys.modules[name] = types.ModuleType(name)
+        exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
 `;
 
 /** What the helper receives at the start of the session. */
@@ -48,6 +55,22 @@ export interface HelperSettings {
   readonly env: Readonly<Record<string, string>>;
   /** True if functions will be set up, so that programs must find their modules. */
   readonly hasFunctions: boolean;
+  /** The session outlives its program. Default: it ends with it. */
+  readonly keep?: KeepSettings | undefined;
+}
+
+/** How a kernel is kept. */
+export interface KeepSettings {
+  /** The keeper's abstract socket. */
+  readonly socket: string;
+  /** Identifies the connection of the first program. */
+  readonly link: string;
+  /** The socket of the keeper of an earlier kernel, which has the files. Default: none. */
+  readonly heirOf: string | undefined;
+  /** An earlier program has left the session: without that keeper, it is over. */
+  readonly isLeft: boolean;
+  /** The workspace is deleted with the session. */
+  readonly ownsWorkspace: boolean;
 }
 
 /** What the helper reports at the start of the session. Paths are those of the kernel's host. */
@@ -82,12 +105,24 @@ export class PythonHelper {
     this.#kernel = kernel;
   }
 
-  /** Installs the helper in a kernel, outside the user's namespace. */
+  /** That of a kernel that is kept, which has installed it before. */
+  static of(kernel: Kernel): PythonHelper {
+    const helper = new PythonHelper(kernel);
+    helper.#answersAside = true;
+    return helper;
+  }
+
+  /**
+   * Installs the helper in a kernel, outside the user's namespace.
+   *
+   * @throws InvalidInputError if the kernel cannot be kept; PlaceGone if the session that it is to continue is over.
+   */
   static async install(
     kernel: Kernel,
     settings: HelperSettings,
     signal: AbortSignal,
   ): Promise<{ readonly helper: PythonHelper; readonly report: HelperReport }> {
+    const { keep } = settings;
     const code = `exec(${pythonLiteral(installProgram)}, {"programs": ${JSON.stringify(helperModules)}})`;
     const helper = new PythonHelper(kernel);
     const beginning = helper.#run(code, "begin", {
@@ -98,10 +133,33 @@ export class PythonHelper {
       env: settings.env,
       has_functions: settings.hasFunctions,
       leash: `${removalFunctions}\n${leashProgram}`,
+      keep: keep && {
+        socket: keep.socket,
+        link: keep.link,
+        heir_of: keep.heirOf ?? "",
+        is_left: keep.isLeft,
+        owns_workspace: keep.ownsWorkspace,
+        keeper: keeperProgram,
+        removal: removalFunctions,
+      },
     });
     const report = await helper.#answered(untilAborted(beginning, signal), "begin", installDeadlineMs);
+    if (field(report, "over") === true) throw new PlaceGone("its files are gone");
+    const problem = textField(report, "problem");
+    if (problem !== "") throw notKept(problem);
     helper.#answersAside = field(report, "aside") === true;
-    return { helper, report: reportOf(report) };
+    return { helper, report: PythonHelper.reportOf(report) };
+  }
+
+  /** Checks what the helper reported. */
+  static reportOf(value: unknown): HelperReport {
+    return {
+      workspace: textField(value, "workspace"),
+      functions: textField(value, "functions"),
+      commands: textField(value, "commands"),
+      shells: texts(field(value, "shells")).filter((name) => name === "bash" || name === "sh"),
+      calls: field(value, "calls") === true,
+    };
   }
 
   /** Asks the helper to do something after the kernel's earlier work. A stopped kernel never answers. */
@@ -186,12 +244,11 @@ function valueOf(answer: unknown, name: string): unknown {
   });
 }
 
-function reportOf(value: unknown): HelperReport {
-  return {
-    workspace: textField(value, "workspace"),
-    functions: textField(value, "functions"),
-    commands: textField(value, "commands"),
-    shells: texts(field(value, "shells")).filter((name) => name === "bash" || name === "sh"),
-    calls: field(value, "calls") === true,
-  };
+/** @param problem - such as "it does not run on Linux". */
+export function notKept(problem: string): InvalidInputError {
+  return new InvalidInputError(`A session in this kernel cannot outlive its program: ${problem}`, {
+    remedy:
+      "Leave `keepAliveMs` out, or use a Python kernel with ipykernel 6 or later that a Jupyter server has started on its own " +
+      "Linux machine.",
+  });
 }

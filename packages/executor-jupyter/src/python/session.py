@@ -16,11 +16,14 @@ import _fenced_block_surroundings as surroundings
 import _fenced_blocks as blocks
 import _fenced_calls as calls
 import _fenced_files as files
+import _fenced_kept as kept
 import _fenced_loops as loops
 import _fenced_mounts as mounts
 import _fenced_processes as processes
 
 leash_pipe = None
+# What the host learned when the session began.
+report = None
 # Directories for a user's packages that did not exist before, deepest first.
 packages = []
 
@@ -57,13 +60,24 @@ def ask(name, arguments):
     return Reply(call(name, json.loads(arguments)))
 
 
-def begin(mark, scratch, directory, create, env, has_functions, leash):
+def begin(mark, scratch, directory, create, env, has_functions, leash, keep=None):
+    """With `keep`, the session outlives its host. Returns nothing if it has begun, for another host that does the same."""
+    global report
+    if kept.kept is not None:
+        return None
+    if keep is not None and keep["heir_of"] and not kept.take_files_over(keep["heir_of"]):
+        if keep["is_left"]:
+            return {"over": True}
+        if keep["owns_workspace"]:
+            directory = rescue(directory)
+            create = directory is None
     processes.note_session()
     packages[:] = surroundings.create_user_packages()
     aside = answer_aside()
     blocks.home = files.home = home = tempfile.mkdtemp(prefix="fenced-kernel-", dir=scratch)
     os.environ["FENCED_KERNEL"] = mark
-    start_leash(leash, "FENCED_KERNEL=" + mark)
+    if keep is None:
+        start_leash(leash, "FENCED_KERNEL=" + mark)
     os.environ.update(env)
     if create:
         directory = tempfile.mkdtemp(prefix="fenced-workspace-", dir=scratch)
@@ -85,7 +99,13 @@ def begin(mark, scratch, directory, create, env, has_functions, leash):
     blocks.functions = functions
     can_call = aside and calls.offer(get_ipython().kernel, home)
     shells = [name for name in ("bash", "sh") if shutil.which(name)] if os.name == "posix" else []
-    return {
+    if keep is not None:
+        try:
+            begin_kept(keep, mark, create or keep["owns_workspace"])
+        except kept.Problem as problem:
+            end(create)
+            return {"problem": str(problem)}
+    report = {
         "workspace": files.workspace,
         "functions": functions,
         "commands": os.path.join(home, "commands"),
@@ -93,6 +113,46 @@ def begin(mark, scratch, directory, create, env, has_functions, leash):
         "aside": aside,
         "calls": can_call,
     }
+    return report
+
+
+def rescue(directory):
+    """Returns a work directory under a name by which the keeper that it had, which is ending, does not remove it; `None` if it is gone."""
+    try:
+        place = tempfile.mkdtemp(prefix="fenced-workspace-", dir=os.path.dirname(directory))
+        os.rename(directory, place)
+        return place
+    except OSError:
+        os.rmdir(place)
+        return None
+
+
+def begin_kept(keep, mark, removes_workspace):
+    kernel = get_ipython().kernel
+    words = ["FENCED_KERNEL=" + mark, files.home, files.workspace if removes_workspace else "", keep["removal"]]
+
+    def take_frames(send, parent):
+        if send is None:
+            calls.bridge.forget_host()
+        else:
+            calls.bridge.take(send, parent)
+
+    kept.start(kernel, keep, words, call, take_frames)
+    calls.takers[b'"fenced_link"'] = kept.kept.take_link, "fenced_link"
+    processes.adopt_orphans()
+    blocks.wait_for_room = kept.wait_for_room
+    blocks.watch_displays(get_ipython().display_pub)
+
+
+def adopt():
+    """Another host uses the session. Returns what the first one learned, and whether a cell of an earlier one is still running."""
+    return {"report": report, "busy": bool(kept.kept.busy)}
+
+
+def settle():
+    """Whatever earlier hosts were running is over; their blocks' variables are, too."""
+    while blocks.outer_env:
+        blocks.pop_env(blocks.outer_calls[-1])
 
 
 def start_leash(leash, mark):
@@ -212,6 +272,6 @@ file_actions = {
 }
 actions = {
     each.__name__: each
-    for each in (begin, end, processes.kill, processes.interrupt, blocks.push_env, blocks.pop_env, offer)
+    for each in (begin, adopt, settle, end, processes.kill, processes.interrupt, blocks.push_env, blocks.pop_env, offer)
 }
 actions.update(file_actions)

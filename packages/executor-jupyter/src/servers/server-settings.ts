@@ -25,12 +25,25 @@ export interface ServerSettings {
   readonly legacyWebSocket?: boolean | undefined;
 }
 
-/** Checks the settings. */
-export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
-  baseUrl: z.string(),
+/** The settings that must not be written where others can read them. */
+export type ServerSecrets = Pick<ServerSettings, "token" | "password" | "headers">;
+
+const secretSchemas = {
   token: z.string().exactOptional(),
   password: z.string().exactOptional(),
   headers: stringsOption.exactOptional(),
+} satisfies OptionSchemas<ServerSecrets>;
+
+/** Checks these. */
+export const serverSecrets: z.ZodType<ServerSecrets, ServerSecrets> = z.strictObject({
+  ...secretSchemas,
+  headers: z.record(z.string(), z.string()).exactOptional(),
+});
+
+/** Checks the settings. */
+export const serverSettings: z.ZodType<ServerSettings> = optionsSchema({
+  baseUrl: z.string(),
+  ...secretSchemas,
   ca: z.union([z.string(), z.array(z.string())]).exactOptional(),
   legacyWebSocket: z.boolean().exactOptional(),
 } satisfies OptionSchemas<ServerSettings>);

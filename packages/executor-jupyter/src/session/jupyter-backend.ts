@@ -1,17 +1,29 @@
+import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
-import { type Backend, type BackendFiles, DirectoryFiles, type Opening } from "@fenced/executor-kit";
+import {
+  type Backend,
+  type BackendFiles,
+  DirectoryFiles,
+  type Opening,
+  type PlaceFacts,
+  PlaceGone,
+} from "@fenced/executor-kit";
 import { DisplayBoard } from "@fenced/executor-kit/displays";
+import { type LeftSession, newAddress, sessionHasEnded, sessionToJson } from "@fenced/executor-kit/supervisor";
 import { ContentsFiles } from "../files/contents-files.ts";
 import { kernelFiles } from "../files/kernel-files.ts";
-import { KernelLostError } from "../kernel/kernel-request.ts";
+import type { KernelLinkOptions } from "../kernel/kernel-link.ts";
+import { kernelDied, KernelLostError } from "../kernel/kernel-request.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
-import { type HelperReport, PythonHelper } from "../python/python-helper.ts";
+import { type HelperReport, type KeepSettings, notKept, PythonHelper } from "../python/python-helper.ts";
 import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
 import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
+import { adopt, connectKept, type KeptKernel } from "./kept-kernel.ts";
 import { type KernelLeft, KernelPlace, type LiveKernel } from "./kernel-place.ts";
+import type { LeftKernel } from "./left-kernel.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
 /** Milliseconds to wait for a new kernel's first answer before trying another kernel. */
@@ -33,12 +45,17 @@ export class JupyterBackend implements Backend<KernelPlace> {
   #workspace: string | undefined;
   /** Deleted with the session. */
   #ownWorkspace = false;
+  /** The session to connect to, until that has been done. */
+  #left: LeftKernel | undefined;
+  /** The keeper of the last kernel, which has its files. */
+  #lastKeeper: string | undefined;
 
   private constructor(settings: SessionSettings, lease: ServerLease, displays: DisplayBoard) {
     this.#settings = settings;
     this.#lease = lease;
     this.#client = new ServerClient(lease.address);
     this.#displays = displays;
+    this.#left = settings.left;
   }
 
   /** Acquires the server. */
@@ -52,7 +69,9 @@ export class JupyterBackend implements Backend<KernelPlace> {
   }
 
   async open({ signal }: Opening): Promise<KernelPlace> {
-    return this.#openPatiently(signal);
+    const left = this.#left;
+    this.#left = undefined;
+    return left ? this.#openLeft(left, signal) : this.#openPatiently(signal);
   }
 
   /** Deletes what the session created. */
@@ -67,10 +86,18 @@ export class JupyterBackend implements Backend<KernelPlace> {
   }
 
   /** Ends a kernel, unless it existed before the session and no other one follows. */
-  async #leave({ kernel, helper }: LiveKernel, { isReplaced, answers }: KernelLeft): Promise<void> {
+  async #leave({ kernel, helper, kept }: LiveKernel, { isReplaced, isDetached, answers }: KernelLeft): Promise<void> {
+    if (isDetached === true || kept?.link.isReplaced === true) {
+      await kept?.link.detach();
+      kernel.disconnect();
+      return;
+    }
     const removesWorkspace = !isReplaced && this.#ownWorkspace && !this.#lease.host;
     if (answers && !kernel.end) await helper?.demand("end", { remove_workspace: removesWorkspace });
+    // The keeper of a kernel that is replaced keeps its files for the next one.
+    const parted = isReplaced ? await kept?.link.detach() : await kept?.link.end();
     kernel.disconnect();
+    if (parted === "replaced") return;
     const isGiven = this.#settings.kernelId !== undefined;
     // A server that is gone has no kernels left.
     if (isGiven && !isReplaced) return;
@@ -82,18 +109,22 @@ export class JupyterBackend implements Backend<KernelPlace> {
    * Kernels that start at the same time may choose the same ports. The one that loses dies, or never answers on the ports
    * that the server knows, so a second kernel is tried.
    */
-  async #openPatiently(signal: AbortSignal): Promise<KernelPlace> {
-    if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal);
+  async #openPatiently(signal: AbortSignal, life: Pick<PlaceFacts, "isLeft" | "lostState"> = {}): Promise<KernelPlace> {
+    if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal, life);
     try {
-      return await this.#open(firstReadyMs, signal);
+      return await this.#open(firstReadyMs, signal, life);
     } catch (error) {
       const lost = error instanceof Error && error.cause instanceof KernelLostError;
       if (!lost || signal.aborted) throw error;
-      return this.#open(lastReadyMs, signal);
+      return this.#open(lastReadyMs, signal, life);
     }
   }
 
-  async #open(readyWithinMs: number, signal: AbortSignal): Promise<KernelPlace> {
+  async #open(
+    readyWithinMs: number,
+    signal: AbortSignal,
+    life: Pick<PlaceFacts, "isLeft" | "lostState">,
+  ): Promise<KernelPlace> {
     await this.#renewLease(signal);
     await this.#makeHostWorkspace();
     await this.#makeContentsWorkspace();
@@ -102,20 +133,111 @@ export class JupyterBackend implements Backend<KernelPlace> {
     try {
       // Nobody could delete a kernel that the server starts after its answer was abandoned.
       signal.throwIfAborted();
-      const { reconnectTimeoutMs } = this.#settings;
-      const link = { client: this.#client, kernelId: id, reconnectTimeoutMs, serverEnded: this.#lease.ended };
-      kernel = await Kernel.connect({ ...link, readyWithinMs }, signal);
-      return new KernelPlace(await this.#equip(kernel, signal), {
-        settings: this.#settings,
-        displays: this.#displays,
-        lease: this.#lease,
-        leave: (live, how) => this.#leave(live, how),
-      });
+      kernel = await Kernel.connect({ ...this.#linkOptions(id), readyWithinMs }, signal);
+      return this.#placeOf(
+        this.#settings.keepAliveMs > 0
+          ? await this.#equipKept(kernel, life, signal)
+          : await this.#equip(kernel, signal),
+      );
     } catch (error) {
       kernel?.disconnect();
       if (this.#settings.kernelId === undefined) await deleteKernel(this.#client, id).catch(ignoreUnreachable);
       throw error;
     }
+  }
+
+  #linkOptions(kernelId: string): KernelLinkOptions {
+    const { reconnectTimeoutMs } = this.#settings;
+    return { client: this.#client, kernelId, reconnectTimeoutMs, serverEnded: this.#lease.ended };
+  }
+
+  #placeOf(live: LiveKernel): KernelPlace {
+    return new KernelPlace(live, {
+      settings: this.#settings,
+      displays: this.#displays,
+      lease: this.#lease,
+      leave: (left, how) => this.#leave(left, how),
+    });
+  }
+
+  /** Connects to a session that an earlier program has left. */
+  async #openLeft(left: LeftKernel, signal: AbortSignal): Promise<KernelPlace> {
+    const { kernelId, takeOver, key } = left;
+    const { keepAliveMs } = this.#settings;
+    this.#workspace = left.workspace;
+    this.#ownWorkspace = left.ownsWorkspace;
+    this.#lastKeeper = left.socket;
+    const options = this.#linkOptions(kernelId);
+    let kept: KeptKernel | undefined;
+    try {
+      kept = await connectKept(options, { key, keepAliveMs, takeOver }, signal);
+      return this.#placeOf(this.#liveOf(kept, await adopt(kept), left, { isLeft: true }));
+    } catch (error) {
+      kept?.kernel.disconnect();
+      await kept?.link.detach();
+      if (!(error instanceof PlaceGone)) throw error;
+      if (!kept) return this.#openStartedAgain(left, error, signal);
+      await deleteKernel(this.#client, kernelId).catch(ignoreUnreachable);
+      return this.#openPatiently(signal, { isLeft: true, lostState: `The kernel was replaced: ${error.message}` });
+    }
+  }
+
+  /** The kernel of a session that an earlier program has left has died, and the server has started it again. */
+  async #openStartedAgain(left: LeftKernel, cause: PlaceGone, signal: AbortSignal): Promise<KernelPlace> {
+    const { kernelId } = left;
+    const where = `on the Jupyter server at ${this.#client.address.baseUrl}`;
+    if (!(await findKernel(this.#client, kernelId, 20_000))) throw sessionHasEnded(where, true, cause);
+    const kernel = await Kernel.connect({ ...this.#linkOptions(kernelId), readyWithinMs: lastReadyMs }, signal);
+    try {
+      const lostState = `The kernel is gone: ${kernelDied}`;
+      return this.#placeOf(await this.#equipKept(kernel, { isLeft: true, lostState }, signal));
+    } catch (error) {
+      throw error instanceof PlaceGone ? sessionHasEnded(where, true, error) : error;
+    } finally {
+      kernel.disconnect();
+    }
+  }
+
+  /** Gives a kernel a keeper, and a connection to that in place of the one that it has. */
+  async #equipKept(
+    kernel: Kernel,
+    life: Pick<PlaceFacts, "isLeft" | "lostState">,
+    signal: AbortSignal,
+  ): Promise<LiveKernel> {
+    if (kernel.language !== "python") throw notKept(`its language is ${kernel.language}`);
+    const { id, keepAliveMs } = this.#settings;
+    const address = newAddress();
+    const keep = {
+      socket: address.socket,
+      link: randomUUID(),
+      heirOf: this.#lastKeeper,
+      isLeft: life.isLeft === true,
+      ownsWorkspace: this.#ownWorkspace,
+    };
+    const { report } = await this.#installHelper(kernel, signal, keep);
+    this.#workspace = report.workspace;
+    kernel.disconnect();
+    const access = { key: address.key, keepAliveMs, takeOver: false, first: keep.link };
+    const kept = await connectKept(this.#linkOptions(kernel.id), access, signal);
+    this.#lastKeeper = address.socket;
+    return this.#liveOf(kept, report, { ...address, id }, life);
+  }
+
+  #liveOf(
+    { kernel, helper, link }: KeptKernel,
+    report: HelperReport,
+    address: LeftSession,
+    life: Pick<PlaceFacts, "isLeft" | "lostState">,
+  ): LiveKernel {
+    const session = sessionToJson(address, {
+      kernelId: kernel.id,
+      workspace: report.workspace,
+      ownsWorkspace: this.#ownWorkspace,
+      server: this.#settings.secrets,
+    });
+    const files = kernelFiles(() => Promise.resolve(helper));
+    const { workspace: workspacePath } = report;
+    return { kernel, helper, report, files, filesStay: false, workspacePath, kept: { ...life, link, session } };
   }
 
   /** Gives a kernel its files and, if it is a Python kernel, its helper. */
@@ -186,12 +308,13 @@ export class JupyterBackend implements Backend<KernelPlace> {
   async #installHelper(
     kernel: Kernel,
     signal: AbortSignal,
+    keep?: KeepSettings,
   ): Promise<{ readonly helper: PythonHelper; readonly report: HelperReport }> {
     const { workDir, kernelId, id, env, functions } = this.#settings;
     const workspace = this.#workspace ?? workDir ?? this.#lease.workspace;
     const createWorkspace = workspace === undefined && kernelId === undefined;
     const scratch = this.#lease.host?.scratch;
-    const own = { mark: id, scratch, workspace, createWorkspace, env, hasFunctions: functions.length > 0 };
+    const own = { mark: id, scratch, workspace, createWorkspace, env, hasFunctions: functions.length > 0, keep };
     const installed = await PythonHelper.install(kernel, own, signal);
     if (createWorkspace) this.#ownWorkspace = true;
     return installed;

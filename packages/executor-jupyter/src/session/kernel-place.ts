@@ -1,5 +1,12 @@
 import type { Duplex } from "node:stream";
-import { BackendUnavailableError, canonicalLanguage, FunctionSetupError, InvalidInputError } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  canonicalLanguage,
+  type ExecutorCapabilities,
+  FunctionSetupError,
+  InvalidInputError,
+  type JsonObject,
+} from "@fenced/core";
 import { untilAborted, within } from "@fenced/core/abort";
 import {
   type BackendFiles,
@@ -15,6 +22,7 @@ import {
   timeIsUp,
 } from "@fenced/executor-kit";
 import type { DisplayBoard } from "@fenced/executor-kit/displays";
+import type { SessionLink } from "@fenced/executor-kit/supervisor";
 import { CallBridge } from "../kernel/call-bridge.ts";
 import { kernelLanguages } from "../kernel/kernel-languages.ts";
 import { KernelLostError } from "../kernel/kernel-request.ts";
@@ -35,6 +43,15 @@ export interface LiveKernel {
   readonly filesStay: boolean;
   /** As the kernel names it; `undefined` if it does not say. */
   readonly workspacePath: string | undefined;
+  /** Set if the session outlives its program. */
+  readonly kept?: KeptLife;
+}
+
+/** How a kernel lives on when its program is gone. */
+interface KeptLife extends Pick<PlaceFacts, "isLeft" | "lostState"> {
+  readonly link: SessionLink;
+  /** What another program needs to connect. */
+  readonly session: JsonObject;
 }
 
 /** How a kernel is left. */
@@ -70,19 +87,20 @@ export class KernelPlace implements Place {
   #bridge: CallBridge | undefined;
   #lose: (reason: Error) => void = () => {};
   #left: Promise<void> | undefined;
+  #isDetached = false;
 
   constructor(live: LiveKernel, surroundings: KernelSurroundings) {
-    const { kernel, report, files, filesStay, workspacePath } = live;
+    const { kernel, report, files, filesStay, workspacePath, kept } = live;
     this.#live = live;
     this.#surroundings = surroundings;
     this.files = files;
     const offered = kernelLanguages(canonicalLanguage(kernel.language), report?.shells ?? []);
     const capabilities = report?.calls === true ? offered : { ...offered, hostFunctions: [] };
-    this.facts = { capabilities, workspacePath, filesStay };
+    this.facts = { capabilities, workspacePath, filesStay, ...(kept && keptFacts(capabilities, kept)) };
     this.lost = new Promise((resolve) => {
       this.#lose = resolve;
     });
-    kernel.whenEnded(({ reason }) => this.#lose(new Error(`The kernel is gone: ${reason}`)));
+    kernel.whenEnded(({ reason, error }) => this.#lose(error ?? new Error(`The kernel is gone: ${reason}`)));
   }
 
   functionPlaces(): Omit<FunctionPlaces, "owner"> {
@@ -131,8 +149,15 @@ export class KernelPlace implements Place {
     }
   }
 
-  async end({ isReplaced }: PlaceEnd): Promise<void> {
-    await (this.#left ??= this.#surroundings.leave(this.#live, { isReplaced, answers: true }));
+  stopping(isDetached: boolean): void {
+    if (!isDetached) return;
+    // What runs goes on; its callers learn that at once.
+    this.#isDetached = true;
+    this.#live.kernel.disconnect();
+  }
+
+  async end(end: PlaceEnd): Promise<void> {
+    await (this.#left ??= this.#surroundings.leave(this.#live, { ...end, answers: true }));
   }
 
   /** Nothing more can run in the kernel. */
@@ -203,6 +228,8 @@ export class KernelPlace implements Place {
 
   /** The block could not finish: the next one gets a new kernel. */
   async #afterLoss({ end }: KernelLostError, sink: Sink): Promise<BlockOutcome> {
+    if (this.#isDetached) return { exitCode: 1 };
+    if (end.error) throw end.error;
     const memory = await this.#surroundings.lease.outOfMemory?.();
     await this.#discard(true);
     if (memory === undefined && end.kind === "unreachable") {
@@ -224,6 +251,7 @@ export class KernelPlace implements Place {
    * @param answers - it may still answer; it is then asked to end what it has started.
    */
   #discard(answers: boolean): Promise<void> {
+    if (this.#isDetached) return Promise.resolve();
     this.#lose(new Error("The kernel had to be replaced: it could not be interrupted"));
     return (this.#left ??= this.#endEverything(answers));
   }
@@ -242,4 +270,8 @@ export class KernelPlace implements Place {
     const names = functions.map((each) => each.name);
     this.#areOffered = (await helper.ask("offer", { module: functionsModule, names })) === true;
   }
+}
+
+function keptFacts(capabilities: Partial<ExecutorCapabilities>, { link: _, ...kept }: KeptLife): PlaceFacts {
+  return { ...kept, capabilities: { ...capabilities, keepAlive: true } };
 }

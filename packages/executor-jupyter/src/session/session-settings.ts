@@ -1,6 +1,7 @@
-import type { FunctionWithRequirements } from "@fenced/core";
+import type { FunctionWithRequirements, JsonObject } from "@fenced/core";
 import type { JupyterExecutorOptions } from "../jupyter-executor-options.ts";
 import type { JupyterServer } from "../servers/jupyter-server.ts";
+import type { LeftKernel } from "./left-kernel.ts";
 
 /** Settings of a session. */
 export interface SessionSettings extends Pick<JupyterExecutorOptions, "kernelId" | "workDir" | "outputDir"> {
@@ -19,4 +20,10 @@ export interface SessionSettings extends Pick<JupyterExecutorOptions, "kernelId"
   readonly ownEnv: Readonly<Record<string, string>>;
   readonly functions: readonly FunctionWithRequirements[];
   readonly functionsModule: string;
+  /** How long the session outlives its program, in milliseconds; 0: not at all. */
+  readonly keepAliveMs: number;
+  /** What the server wants to see, for the handle of a session that outlives its program. */
+  readonly secrets: JsonObject;
+  /** The session of an earlier program. Default: a new one. */
+  readonly left: LeftKernel | undefined;
 }

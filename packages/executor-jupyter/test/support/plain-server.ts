@@ -16,12 +16,13 @@ export class PlainServer implements AsyncDisposable {
   readonly settings: ServerSettings;
   /** The server's root directory. */
   readonly directory: string;
-  readonly #home: string;
+  /** Where it and its kernels keep their temporary files. */
+  readonly home: string;
   readonly #process: ChildProcessByStdio<null, Readable, null>;
 
   private constructor(process: ChildProcessByStdio<null, Readable, null>, home: string, settings: ServerSettings) {
     this.#process = process;
-    this.#home = home;
+    this.home = home;
     this.directory = join(home, "root");
     this.settings = settings;
   }
@@ -56,7 +57,7 @@ export class PlainServer implements AsyncDisposable {
     // Its kernels have groups of their own; they end when they see that their parent is gone.
     if (this.#process.pid !== undefined) process.kill(-this.#process.pid, "SIGKILL");
     await gone;
-    await rm(this.#home, { recursive: true, force: true, maxRetries: 5 });
+    await rm(this.home, { recursive: true, force: true, maxRetries: 5 });
   }
 
   async #untilReady(): Promise<void> {

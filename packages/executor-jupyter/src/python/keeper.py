@@ -1,0 +1,171 @@
+"""Keeps a kernel for programs that come and go, and ends it when none has been connected for too long. Python 3.8 or later, Linux,
+standard library only.
+
+Arguments: the abstract socket for later connections; the numbers of the sockets that lead to the helper (control, and the first
+stream) and to the first program; the kernel's process; the argument on its command line that names its connection file; the mark of the
+processes that it starts; its helper's directory; the work directory to remove, or nothing; and the kit's shell functions for that.
+
+A kernel that ends while nobody has asked for that is one whose variables are lost, but not its files: the server starts another one in
+its place, and whoever connects takes these files over. A server also starts a kernel again that is to stay dead, a few times in a row,
+and then forgets it. It offers no other way to code that does not have its token, which must not be where code can read it.
+"""
+
+import os
+import sys
+import time
+
+import _fenced_process_table as table
+import _fenced_processes as processes
+import _fenced_session_server as server
+import _socket
+
+NAME, CONTROL, STREAM, FIRST, KERNEL, FILE, MARK, HOME, WORKSPACE, REMOVAL = sys.argv[1:11]
+TITLE = b"fenced-session"
+# How often a server starts a kernel again that does not stay alive, and seconds within which it does that.
+RESTARTS, RESTARTING = 5, 30
+# Seconds for the program to delete the kernel that it is ending.
+PARTING = 10
+# Seconds between looks at the processes.
+LOOK = 0.05
+
+
+def leave():
+    """Continues in a process that the kernel does not find among its children."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    processes.SELF = os.getpid()
+    processes.set_process(15, TITLE)
+
+
+def kernels():
+    """The kernel, and what the server starts in its place."""
+    wanted, found = os.fsencode(FILE), set()
+    for pid in table.read_processes():
+        try:
+            with open("/proc/%d/cmdline" % pid, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if pid != processes.SELF and wanted in words and words[1:2] != [b"-I"]:
+            found.add(pid)
+    return found
+
+
+class Family:
+    stopped = set()
+    empty = 0
+
+
+def end_processes(heads):
+    """Ends the kernel, if it is in `heads`, and what it has started."""
+    mark = os.fsencode(MARK)
+    for _ in range(1000):
+        marked = {
+            pid for pid in table.read_processes() if pid not in (1, processes.SELF) and processes.has_mark(pid, mark)
+        }
+        found = heads & set(table.read_processes())
+        if processes.kill_step(Family, marked | found | processes.below(marked | found)):
+            return
+        time.sleep(0.002)
+
+
+def keep_ended():
+    """Ends what the server starts in place of the kernel, until it gives up."""
+    count, end = 0, time.monotonic() + RESTARTING
+    while count < RESTARTS and time.monotonic() < end:
+        found = kernels()
+        if found:
+            processes.kill(found)
+            count += 1
+            end = time.monotonic() + RESTARTING
+        time.sleep(LOOK)
+
+
+def is_over(kernel):
+    """Waits until the program that has ended the session has deleted the kernel, too."""
+    end = time.monotonic() + PARTING
+    while kernel in kernels():
+        if time.monotonic() > end:
+            return False
+        time.sleep(LOOK)
+    return True
+
+
+def await_heir(listener, seconds):
+    """Returns whether another kernel's helper takes the files over in time."""
+    end = time.monotonic() + seconds
+    listener.setblocking(True)
+    while time.monotonic() < end:
+        listener.settimeout(max(0.01, end - time.monotonic()))
+        try:
+            heir = _socket.socket(fileno=listener._accept()[0])
+            heir.settimeout(1)
+            is_heir = heir.recv(4) == b"heir"
+            if is_heir:
+                heir.send(b".")
+            heir.close()
+        except OSError:
+            continue
+        if is_heir:
+            return True
+    return False
+
+
+def remove(directory):
+    if directory and os.fork() == 0:
+        try:
+            os.execv("/bin/sh", ["sh", "-c", REMOVAL + '\nremove_trees "$1"', "fenced", directory])
+        finally:
+            os._exit(127)
+    if directory:
+        os.wait()
+
+
+class Server(server.Server):
+    """Notices whether it is the kernel that has ended."""
+
+    died = False
+
+    def read_stream(self):
+        super().read_stream()
+        self.died = self.over
+
+    def hear_supervisor(self):
+        super().hear_supervisor()
+        self.died = self.died or self.over
+
+
+def main():
+    leave()
+    os.chdir("/")
+    control, stream = [_socket.socket(fileno=int(each)) for each in (CONTROL, STREAM)]
+    listener = server.listen(NAME)
+    processes.protect(0)
+    served = Server(control, stream, listener, (int(FIRST), int(FIRST), None))
+    served.serve()
+    kernel, left = int(KERNEL), served.left(time.monotonic())
+    if served.died:
+        # What the kernel had started ends with it.
+        end_processes(set())
+        if await_heir(listener, served.keep if served.link is not None else left):
+            remove(HOME)
+            return
+    # The program learns that the session is over, and deletes the kernel.
+    for each in served.connections:
+        each.close()
+    listener.close()
+    ended = not served.died and served.link is not None and is_over(kernel)
+    end_processes(set() if ended else kernels() | {kernel})
+    remove(HOME)
+    remove(WORKSPACE)
+    if not ended:
+        keep_ended()
+
+
+try:
+    main()
+except BaseException:
+    sys.excepthook(*sys.exc_info())
+finally:
+    os._exit(0)

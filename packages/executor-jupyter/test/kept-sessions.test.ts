@@ -1,0 +1,235 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  connectExecutor,
+  ExecutorStoppedError,
+  hostFunction,
+  InvalidInputError,
+  type SessionHandle,
+} from "@fenced/core";
+import { jupyterPythons, needs, nightly } from "@fenced/test-support";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { JupyterCodeExecutor, type JupyterExecutorOptions, LocalJupyterServer } from "../src/index.ts";
+import { CuttingProxy } from "./support/cutting-proxy.ts";
+import { keepers, remains } from "./support/kept-subject.ts";
+import { KernelApi } from "./support/kernel-api.ts";
+import { anyVersion } from "./support/local-server.ts";
+import { PlainServer } from "./support/plain-server.ts";
+
+const keepAliveMs = 120_000;
+const python = (code: string) => [{ language: "python", code }];
+
+/** Prints numbered lines, a few at a time. */
+const numbers = (count: number): string =>
+  `import time\nfor i in range(${count}):\n    print(i, flush=i % 50 == 0)\n    if i % 50 == 0: time.sleep(0.01)`;
+const expected = (count: number): string => Array.from({ length: count }, (_, index) => `${index}\n`).join("");
+
+it.each([
+  ["a server that ends with the program", { server: new LocalJupyterServer() }],
+  ["the default server", {}],
+  ["a kernel of somebody else", { server: { baseUrl: "http://127.0.0.1:1/" }, kernelId: "some" }],
+])("keepAliveMs is refused for %s", (_, options: JupyterExecutorOptions) => {
+  expect(() => new JupyterCodeExecutor({ ...options, keepAliveMs })).toThrow(
+    /"keepAliveMs" is 120000. It (?:needs a server|cannot be combined)/,
+  );
+});
+
+describe.each(anyVersion)("on %s", (version) => {
+  describe("a session that outlives its program", { ...needs(version), timeout: 120_000 }, () => {
+    let server: PlainServer;
+    let proxy: CuttingProxy;
+    beforeAll(async () => {
+      server = await PlainServer.start(jupyterPythons[version]);
+    }, 60_000);
+    afterAll(() => server[Symbol.asyncDispose](), 60_000);
+    beforeEach(async () => {
+      proxy = await CuttingProxy.start(server.settings.baseUrl);
+    });
+    afterEach(async () => {
+      const left = await remains(server);
+      if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
+      await proxy[Symbol.asyncDispose]();
+    });
+
+    const create = (options: JupyterExecutorOptions = {}): JupyterCodeExecutor =>
+      new JupyterCodeExecutor({
+        server: { ...server.settings, baseUrl: proxy.baseUrl },
+        keepAliveMs,
+        maxOutputBytes: 16_777_216,
+        ...options,
+      });
+
+    const connect = (handle: SessionHandle | undefined, options = {}) => {
+      if (!handle) throw new Error("there is no handle");
+      return connectExecutor(handle, { ...options, importModule: () => import("../src/index.ts") });
+    };
+
+    /** Breaks the connections again and again until something has settled; returns how often. */
+    async function cutUntil(settled: Promise<unknown>): Promise<number> {
+      const outcomes = new Set<string>();
+      const over = settled.then(
+        () => outcomes.add("done"),
+        () => outcomes.add("failed"),
+      );
+      const hasEnded = (): boolean => outcomes.size > 0;
+      let cuts = 0;
+      while (!hasEnded() && cuts < 10) {
+        await Promise.race([over, sleep(randomInt(10, 200))]);
+        cuts += proxy.cut();
+        // The work goes on only while there is a connection.
+        while (!hasEnded() && proxy.channels === 0) await sleep(5);
+      }
+      await over;
+      return cuts;
+    }
+
+    it("prints each byte once and in order while its connections break", async () => {
+      await using executor = create();
+      await executor.start();
+      const running = executor.executeCodeBlocks(python(numbers(30_000)));
+      expect(await cutUntil(running)).toBeGreaterThan(3);
+      const result = await running;
+      expect(result.output).toBe(expected(30_000));
+      expect(result.stateLost).toBe(false);
+    });
+
+    it("does so for 200 cuts", { ...nightly, timeout: 900_000 }, async () => {
+      await using executor = create();
+      await executor.start();
+      for (let cuts = 0; cuts < 200;) {
+        const running = executor.executeCodeBlocks(python(numbers(60_000)));
+        cuts += await cutUntil(running);
+        expect((await running).output).toBe(expected(60_000));
+      }
+    });
+
+    it("carries files, input, displays and calls of host functions while its connections break", async () => {
+      const add = hostFunction({
+        name: "add",
+        description: "Adds.",
+        input: z.object({ one: z.number(), other: z.number() }),
+        execute: async ({ one, other }) => {
+          await sleep(20);
+          return one + other;
+        },
+      });
+      await using executor = create({ functions: [add] });
+      await executor.start();
+      const content = Buffer.alloc(3_000_000, "0123456789abcdef");
+      const work = async () => {
+        await executor.files.write("large.bin", content);
+        const back = await executor.files.read("large.bin");
+        const stdin = Array.from({ length: 200 }, (_, index) => `${index}\n`).join("");
+        const read = await executor.executeCodeBlocks(python("print(sum(int(input()) for _ in range(200)))"), {
+          stdin,
+        });
+        const calls = "from functions import add\nn = 0\nfor i in range(10): n = add(one=n, other=i)\nprint(n)";
+        const called = await executor.executeCodeBlocks(python(calls));
+        const show = "from IPython.display import HTML\nfor i in range(100): display(HTML(f'<b>{i}</b>'))";
+        const shown = await executor.executeCodeBlocks(python(show));
+        return [content.equals(back), read.output, called.output, shown.displays.length];
+      };
+      const running = work();
+      expect(await cutUntil(running)).toBeGreaterThan(2);
+      expect(await running).toEqual([true, "19900\n", "45\n", 100]);
+    });
+
+    it("lets the code wait when nobody reads what it prints, and keeps what it has printed", async () => {
+      await using executor = create();
+      await executor.start();
+      const code = [
+        "import os",
+        "for i in range(150):",
+        "    print('x' * 99_999)",
+        "    open('count', 'w').write(str(i + 1))",
+      ].join("\n");
+      const running = executor.executeCodeBlocks(python(code));
+      const counted = async () => Number(Buffer.from(await executor.files.read("count").catch(() => Buffer.from("0"))));
+      await expect.poll(counted).toBeGreaterThan(0);
+      proxy.isRefusing = true;
+      proxy.cut();
+      await sleep(3000);
+      proxy.isRefusing = false;
+      expect(await running).toMatchObject({ exitCode: 0, output: `${"x".repeat(99_999)}\n`.repeat(150) });
+    });
+
+    it("rejects the calls of a program whose session was taken over, also those in progress", async () => {
+      const first = create();
+      await first.start();
+      await first.executeCodeBlocks(python("x = 1"));
+      const running = first.executeCodeBlocks(python("import time\nwhile True: time.sleep(0.05)"));
+      const failure = running.catch((error: unknown) => error);
+      await sleep(500);
+      await using second = await connect(first.handle, { takeOver: true });
+      expect(await failure).toBeInstanceOf(ExecutorStoppedError);
+      await first.stop();
+      const result = await second.executeCodeBlocks(python("print(x)"));
+      expect(result).toMatchObject({ output: "1\n", stateLost: false });
+      await second.stop();
+    });
+
+    it("replaces a kernel that the last program's block does not let go of, and keeps the files", async () => {
+      const first = create();
+      await first.start();
+      await first.files.write("kept.txt", "kept");
+      const stubborn =
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(0.05)";
+      const running = first.executeCodeBlocks(python(stubborn));
+      const failure = running.catch((error: unknown) => error);
+      await sleep(500);
+      const { handle } = first;
+      await first.detach();
+      expect(await failure).toBeInstanceOf(ExecutorStoppedError);
+      await using second = await connect(handle);
+      const result = await second.executeCodeBlocks(python("print(open('kept.txt').read())"));
+      expect(result).toMatchObject({ output: "kept\n", stateLost: true });
+      await second.stop();
+    });
+
+    it("is lost when code ends its keeper, and the next call starts another one", async () => {
+      await using executor = create();
+      await executor.start();
+      const { handle } = executor;
+      for (const pid of await keepers(server)) process.kill(pid, "SIGKILL");
+      await expect.poll(() => keepers(server)).toEqual([]);
+      // What is sent to a kernel that is ending counts as lost.
+      await executor.executeCodeBlocks(python("print('lost')"));
+      const result = await executor.executeCodeBlocks(python("print('again')"));
+      expect(result.output).toBe("again\n");
+      expect(executor.handle).not.toEqual(handle);
+      await executor.stop();
+    });
+
+    it("tells a program that connects too late that the session has ended", async () => {
+      const executor = create();
+      await executor.start();
+      const { handle } = executor;
+      await executor.stop();
+      await expect(connect(handle)).rejects.toThrow(/has ended: the server no longer has its kernel/);
+    });
+
+    it("ends when its kernel is deleted on the server, and the next call starts another one", async () => {
+      await using executor = create();
+      await executor.executeCodeBlocks(python("x = 1\nopen('kept.txt', 'w').write('kept')"));
+      const { baseUrl, token = "" } = server.settings;
+      const api = new KernelApi({ baseUrl, headers: { Authorization: `token ${token}` }, legacyWebSocket: false });
+      for (const id of await api.list()) await api.remove(id);
+      const lost = await executor.executeCodeBlocks(python("print('lost')"));
+      expect(lost).toMatchObject({ stateLost: true });
+      const result = await executor.executeCodeBlocks(python("print(open('kept.txt').read())"));
+      expect(result.output).toBe("kept\n");
+      await executor.stop();
+    });
+  });
+});
+
+describe("with another kernel", needs("irkernel", "jupyter2"), () => {
+  it("keepAliveMs is refused", async () => {
+    await using server = await PlainServer.start(jupyterPythons.jupyter2);
+    await using executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir", keepAliveMs });
+    await expect(executor.start()).rejects.toThrow(InvalidInputError);
+    await executor.stop();
+    expect(await remains(server)).toEqual([]);
+  });
+});
