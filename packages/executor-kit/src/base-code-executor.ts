@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   type BeginningRun,
   type CheckpointOptions,
@@ -13,6 +13,7 @@ import {
   type ExecutorProcesses,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
+  type HostCallEvent,
   InvalidInputError,
   type LeftRun,
   type RestoreReceipt,
@@ -33,11 +34,13 @@ import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
+import { RunFunctions } from "./host-calls/run-functions.ts";
 import { LossReports } from "./loss-reports.ts";
 import { type Backend, type Place, type PlaceFacts, PlaceGone, placeLost, type PlaceRuns } from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
+import type { RunRecord } from "./run/kept-run.ts";
 import { assertStdin, prepareBlock, validateRun } from "./run/prepare-block.ts";
 import { type BlockPlace, keepsEnding, mostPlaces } from "./run/run-block.ts";
 import { combineResults } from "./run/run-result.ts";
@@ -48,11 +51,23 @@ import { SessionFiles } from "./workspace/session-files.ts";
 
 /** A run that goes on in the place, and that this program follows. */
 interface FollowedRun<P extends Place> {
+  readonly id: string;
   readonly runs: PlaceRuns;
   readonly number: number;
   readonly epoch: Epoch<P>;
   /** The turn of a run in a stateful session: the function that ends it. */
   readonly turn: (() => void) | Promise<() => void> | undefined;
+  /** The host functions that this program has for it. */
+  readonly functions: HostChoice["functions"];
+}
+
+/** A block of such a run that may call host functions. */
+interface CallingBlock {
+  readonly runs: PlaceRuns;
+  readonly number: number;
+  readonly block: number;
+  readonly offered: RunFunctions;
+  readonly record: RunRecord;
 }
 
 /** What a fork shares with its original. */
@@ -97,6 +112,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #sharedOwner: string | undefined;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #losses = new LossReports();
+  /** What this program has for runs that go on without it and have not ended, by id. */
+  readonly #runFunctions = new Map<string, RunFunctions>();
   readonly #submitted = new SubmittedRuns({
     stream: (blocks, options, run) => this.#streamSubmitted(blocks, options, run),
     sizeOf,
@@ -287,6 +304,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     assertStdin(options, this.capabilities.stdin);
     this.#life.signal.throwIfAborted();
     const run = this.#submitted.submit(blocks, options);
+    // This program may have other functions than the one that has submitted it.
+    if (options.functions) this.#runFunctions.get(run.id)?.offer(options.functions);
     if (this.offered.keepAlive === true) await run.taken;
     return run;
   }
@@ -373,7 +392,6 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const { stdin: takesStdin, stateful } = this.capabilities;
     validateRun(blocks, options, takesStdin);
     const host = this.#functions.choose(options.functions, this.offered);
-    if (host.functions.size > 0 || this.#maxWorkspaceBytes !== undefined) return undefined;
     const { timeoutMs = this.timeoutMs, totalTimeoutMs = this.totalTimeoutMs, env, stdin, signal } = options;
     const epoch = this.#life.open();
     const started = performance.now();
@@ -394,21 +412,34 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       }
       const { languages } = this.capabilities;
       const { missing, workspacePath } = place.facts;
-      const given = { env: { ...this.env, ...env }, timeoutMs, ...(stdin !== undefined && { stdin }) };
+      const given = { timeoutMs, ...(stdin !== undefined && { stdin }) };
+      const hasCalls = host.functions.size > 0;
+      const tokens = blocks.map(() => `${randomUUID()}.${randomBytes(32).toString("hex")}`);
+      const calls = hasCalls && { hostCalls: host.variant === undefined ? {} : { variant: host.variant } };
+      const variables = (index: number): Readonly<Record<string, string>> =>
+        hasCalls ? this.#functions.variables(tokens[index] ?? "") : {};
       const number = await runs.submit({
         identity,
-        blocks: blocks.map((block) => {
+        blocks: blocks.map((block, index) => {
           const prepared = prepareBlock(block, { languages, missing, workspacePath });
-          return "problem" in prepared ? prepared : { ...prepared, ...given };
+          if ("problem" in prepared) return prepared;
+          return { ...prepared, ...given, ...calls, env: { ...this.env, ...env, ...variables(index) } };
         }),
-        record: { blocks, maxOutputBytes: this.maxOutputBytes, ...(this.#losses.take() && { lost: true }) },
+        record: {
+          blocks,
+          maxOutputBytes: this.maxOutputBytes,
+          ...(this.#losses.take() && { lost: true }),
+          ...(hasCalls && { hostFunctions: [...host.functions.keys()] }),
+        },
+        ...(hasCalls && { tokens }),
+        maxWorkspaceBytes: this.#maxWorkspaceBytes,
         waits: stateful,
         totalTimeoutMs: Math.max(0, totalTimeoutMs - (performance.now() - started)),
         timeoutMs,
       });
       begun();
       const turn = endTurn ?? (stateful ? epoch.turns.take(epoch.signal) : undefined);
-      return this.#follow({ runs, number, epoch, turn }, signal);
+      return this.#follow({ id: identity.id, runs, number, epoch, turn, functions: host.functions }, signal);
     } catch (error) {
       endTurn?.();
       throw error;
@@ -419,7 +450,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
   /** The events of a run that goes on in the place. */
   async *#follow(
-    { runs, number, epoch, turn }: FollowedRun<P>,
+    { id, runs, number, epoch, turn, functions }: FollowedRun<P>,
     cancelling: AbortSignal | undefined,
   ): AsyncGenerator<RunEvent, void, void> {
     const taken = Promise.resolve(turn);
@@ -428,7 +459,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const cancel = (): void => runs.cancel(number);
     cancelling?.addEventListener("abort", cancel, { once: true });
     if (cancelling?.aborted === true) cancel();
-    const events = runs.read(number);
+    const offered = new RunFunctions(functions);
+    this.#runFunctions.set(id, offered);
+    const events = runs.read(number, {
+      begun: (block, record) => this.#answerCalls({ runs, number, block, offered, record }),
+    });
     try {
       for (;;) {
         const next = await untilAborted(events.next(), epoch.signal);
@@ -438,8 +473,37 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     } finally {
       cancelling?.removeEventListener("abort", cancel);
       taken.then((endTurn) => endTurn?.()).catch(() => {});
+      this.#runFunctions.delete(id);
       // What it waits for may never come.
       void events.return().catch(() => {});
+    }
+  }
+
+  /** Answers the calls of a block's programs, also those that have waited for this program. */
+  #answerCalls({ runs, number, block: index, offered, record }: CallingBlock): () => void {
+    const { hostFunctions: names = [] } = record;
+    if (names.length === 0) return () => {};
+    const ending = new AbortController();
+    const write = (event: HostCallEvent): Promise<void> => runs.note(number, { ...event, index }).catch(() => {});
+    const ready = (name: string, signal: AbortSignal): Promise<void> => offered.ready(name, names, signal);
+    const sink = { signal: ending.signal, write };
+    const calls = this.#functions.answer(offered.functions, { index, sink, ready });
+    const leave = runs.serve(number, index, (call) => void calls.take(call));
+    return () => {
+      leave();
+      calls.close();
+      ending.abort(new DOMException("The block has ended", "AbortError"));
+    };
+  }
+
+  /** This program's own functions, for runs of earlier ones. */
+  #ownFunctions(): HostChoice["functions"] {
+    try {
+      return this.#functions.choose(undefined, this.offered).functions;
+    } catch (error) {
+      // Without anything that approves calls, they wait for a program that has it.
+      if (error instanceof InvalidInputError) return new Map();
+      throw error;
     }
   }
 
@@ -447,10 +511,12 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   async #adoptRuns(runs: PlaceRuns, signal: AbortSignal): Promise<void> {
     const { runs: left, forgotten } = await untilAborted(runs.list(), signal);
     const epoch = this.#life.open();
+    const functions = this.#ownFunctions();
     const adopted = left.map(({ number, ...run }): LeftRun => {
       const takesTurn = this.offered.stateful && run.state === "running";
       const turn = takesTurn ? epoch.turns.take(epoch.signal) : undefined;
-      return { ...run, read: (cancelling) => this.#follow({ runs, number, epoch, turn }, cancelling) };
+      const { id } = run;
+      return { ...run, read: (cancel) => this.#follow({ id, runs, number, epoch, turn, functions }, cancel) };
     });
     this.#submitted.adopt(adopted, forgotten);
   }

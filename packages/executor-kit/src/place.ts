@@ -11,6 +11,7 @@ import type { FunctionPlaces } from "./functions/function-setup.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { RunNote, RunRecord } from "./run/kept-run.ts";
 import type { Sink } from "./run/sink.ts";
+import type { WaitingCall } from "./supervisor/runs/supervised-runs.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
 /** What is true of a place: plain data, made once when it opens. */
@@ -48,6 +49,10 @@ export interface RunSubmission {
   readonly record: RunRecord;
   /** It begins when `go` says so, or this program is gone; runs that wait have their turns one after another. */
   readonly waits: boolean;
+  /** Limit on the disk space of the work directory in bytes. Default: none. */
+  readonly maxWorkspaceBytes?: number | undefined;
+  /** What blocks prove with that they may call host functions, in their variables. Default: they may not. */
+  readonly tokens?: readonly string[];
   /** Time limits of the run and of each block in milliseconds. */
   readonly totalTimeoutMs: number;
   readonly timeoutMs: number;
@@ -67,6 +72,12 @@ export interface RunList {
   readonly forgotten: ReadonlyMap<string, string>;
 }
 
+/** Learns of the blocks of a run as they are read. */
+export interface RunWatcher {
+  /** A block has begun; it may have ended since. @returns what to call when its end is read, or nothing more is. */
+  begun(block: number, record: RunRecord): () => void;
+}
+
 /** The submitted runs with which a place goes on without this program. */
 export interface PlaceRuns {
   /** Lists what earlier programs have submitted. */
@@ -80,8 +91,19 @@ export interface PlaceRuns {
    */
   submit(run: RunSubmission): Promise<number>;
 
-  /** Yields a run's events as far as they are kept, then live. At most one reader at a time. */
-  read(number: number): AsyncGenerator<RunEvent, void, void>;
+  /**
+   * Yields a run's events as far as they are kept, then live. At most one reader at a time.
+   *
+   * @param watcher - what this program does for the run while it reads.
+   */
+  read(number: number, watcher?: RunWatcher): AsyncGenerator<RunEvent, void, void>;
+
+  /**
+   * Answers the calls of host functions that a block makes from now on, and those that wait.
+   *
+   * @returns a function to call when the block has ended.
+   */
+  serve(number: number, block: number, take: (call: WaitingCall) => void): () => void;
 
   /** Lets a run begin that waits for its turn. */
   go(number: number): void;

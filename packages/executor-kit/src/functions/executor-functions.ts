@@ -9,7 +9,15 @@ import {
 } from "@fenced/core";
 import { checkOptions, hostFunctionOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
 import * as z from "zod";
-import { HostCalls, type HostChoice, type HostedBlock, nothingChosen, withMore } from "../host-calls/host-calls.ts";
+import type { BlockCalls } from "../host-calls/block-calls.ts";
+import {
+  type AnsweredBlock,
+  HostCalls,
+  type HostChoice,
+  type HostedBlock,
+  nothingChosen,
+  withMore,
+} from "../host-calls/host-calls.ts";
 import type { Place } from "../place.ts";
 import type { BlockOutcome } from "../run/block-run.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
@@ -95,6 +103,16 @@ export class ExecutorFunctions {
       functions,
       languages: hostFunctions,
     });
+  }
+
+  /** See `HostCalls`. */
+  variables(token: string): Readonly<Record<string, string>> {
+    return this.#host.variables(token);
+  }
+
+  /** See `HostCalls`. */
+  answer(functions: ReadonlyMap<string, HostFunction>, block: AnsweredBlock): BlockCalls {
+    return this.#host.answer(functions, block);
   }
 
   /** Runs a block to its end while its programs can call host functions. */

@@ -14,6 +14,7 @@ import {
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
 import type { Sink } from "../run/sink.ts";
+import type { WaitingCall } from "../supervisor/runs/supervised-runs.ts";
 import { encodeFrame } from "../supervisor/wire/wire.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { callFrame, type CallFrame, longestInput, longestOutput, mostValues } from "./call-frames.ts";
@@ -37,6 +38,8 @@ export interface BlockCallSettings {
   /** Gets the events of the calls; its signal is the block's. */
   readonly sink: Sink<HostCallEvent>;
   readonly telemetry: ExecutorTelemetry;
+  /** Waits until this program has the function. Default: it does not wait for functions that it does not have. */
+  readonly ready?: (name: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** A call that has not ended. */
@@ -96,6 +99,21 @@ export class BlockCalls {
     }
   }
 
+  /** Answers a call that has waited in the place. */
+  async take({ payload, ending, begin, answer }: WaitingCall): Promise<void> {
+    if (!(await this.#slots.take())) return;
+    const unfollow = followSignals(ending, [this.#settings.sink.signal]);
+    try {
+      const { frame } = await this.#answer(payload, ending, begin);
+      answer(frame.type, frame.payload);
+    } catch {
+      // Nobody waits any more.
+    } finally {
+      unfollow();
+      this.#slots.release();
+    }
+  }
+
   /** Call this when the program has ended: stops answering and aborts running calls. */
   close(): void {
     if (this.#closed) return;
@@ -126,9 +144,11 @@ export class BlockCalls {
     }
   }
 
+  /** @param begin - called before anything is done for the call. */
   async #answer(
     payload: Buffer,
     ending: AbortController,
+    begin?: () => void,
   ): Promise<{ readonly frame: Omit<CallFrame, "id">; readonly room?: Promise<void> | undefined }> {
     if (this.#closed) throw new Error("the block has ended");
     this.#count += 1;
@@ -137,9 +157,13 @@ export class BlockCalls {
     const { name, input, problem } = parseCall(payload);
     if (problem !== undefined) return { frame: errorFrame({ name: "HostCallLimitError", message: problem }) };
     const call: OpenCall = { callId: randomUUID(), name, started: performance.now(), ending };
-    void this.#settings.sink.write({ type: "host-call", callId: call.callId, name, input });
+    await this.#settings.ready?.(name, ending.signal);
+    begin?.();
+    const told = this.#settings.sink.write({ type: "host-call", callId: call.callId, name, input });
     this.#open.add(call);
     try {
+      // What has waited in the place must be known there to have begun.
+      if (begin) await untilAborted(told ?? Promise.resolve(), ending.signal);
       const { output, bytes } = await this.#settings.telemetry.watchHostCall(call, input, () => this.#run(call, input));
       return { frame: { type: callFrame.result, payload: bytes }, room: this.#end(call, { output }) };
     } catch (thrown) {

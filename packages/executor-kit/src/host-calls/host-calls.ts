@@ -4,6 +4,7 @@ import { type ApproveHostCall, type HostCallEvent, type HostFunction, InvalidInp
 import type { BlockEvent, BlockOutcome } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
+import { BlockCalls, type BlockCallSettings } from "./block-calls.ts";
 import { HostCallDesk } from "./host-call-desk.ts";
 
 /** Settings of an executor's host calls. */
@@ -32,6 +33,9 @@ export interface HostedBlock {
   /** Gets the events of its calls. */
   readonly sink: Sink<BlockEvent | HostCallEvent>;
 }
+
+/** A block of a run that goes on without this program. */
+export type AnsweredBlock = Pick<BlockCallSettings, "index" | "sink" | "ready">;
 
 /** An executor's host functions, and the channel through which code calls them. */
 export class HostCalls {
@@ -78,6 +82,17 @@ export class HostCalls {
     this.#address = await connect((connection) => this.#desk.accept(connection));
   }
 
+  /** The variables with which a block of a run that goes on without this program calls functions. */
+  variables(token: string): Readonly<Record<string, string>> {
+    return { [addressVariable]: this.#address, [tokenVariable]: token };
+  }
+
+  /** Answers the calls of such a block; close them when it ends. */
+  answer(functions: ReadonlyMap<string, HostFunction>, block: AnsweredBlock): BlockCalls {
+    const { approve, maxCalls, telemetry } = this.#settings;
+    return new BlockCalls({ functions, approve, maxCalls, telemetry, ...block });
+  }
+
   /** Runs a block to its end while its programs can call these functions. */
   async run(
     { functions }: HostChoice,
@@ -87,7 +102,7 @@ export class HostCalls {
     const { approve, maxCalls, telemetry } = this.#settings;
     const calls = this.#desk.open({ functions, approve, maxCalls, index, sink, telemetry });
     try {
-      return await start({ [addressVariable]: this.#address, [tokenVariable]: calls.token });
+      return await start(this.variables(calls.token));
     } finally {
       this.#desk.close(calls);
     }

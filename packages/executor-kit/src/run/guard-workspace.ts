@@ -41,7 +41,7 @@ export async function guardWorkspace(
     watching.abort();
     const full = (await watch) || (!sink.signal.aborted && (await usage(allowed)) > allowed);
     if (!full) return outcome;
-    void sink.write({ type: "stderr", data: sentence(maxBytes) });
+    void sink.write({ type: "stderr", data: workspaceFull(maxBytes) });
     return { ...outcome, exitCode: workspaceFullExitCode };
   } finally {
     watching.abort();
@@ -82,7 +82,8 @@ async function diskUsage(place: Pick<Place, "files" | "diskUsage">, atMost: numb
   }
 }
 
-function sentence(maxBytes: number): string {
+/** What is added to the output of a program that was ended because of the limit. */
+export function workspaceFull(maxBytes: number): string {
   const size = maxBytes < 1_048_576 ? `${maxBytes} bytes` : `${Math.floor(maxBytes / 1_048_576)} MiB`;
   return `\nThe program was killed: the files in the working directory exceed the limit of ${size}. Remove files that are not needed, or write less.\n`;
 }

@@ -10,6 +10,7 @@ import {
 } from "@fenced/core";
 import type { BlockDisplays, DisplayBoard } from "../displays/display-board.ts";
 import { RichEvents } from "../displays/rich-events.ts";
+import type { RunWatcher } from "../place.ts";
 import type { RunEntry } from "../supervisor/runs/run-entries.ts";
 import { BlockOutput, type DisplayRoom, type FinishedBlock } from "./block-output.ts";
 import type { BlockEvent } from "./block-run.ts";
@@ -25,6 +26,8 @@ export interface RunRecord {
   readonly codeFile?: string;
   /** The session had been lost since the result before. */
   readonly lost?: true;
+  /** The names of the host functions that its blocks may call. */
+  readonly hostFunctions?: readonly string[];
 }
 
 /** What the host adds to a run's log. */
@@ -36,6 +39,7 @@ interface ReadSettings {
   readonly displays?: DisplayBoard | undefined;
   /** The error for a block whose file was refused. @param said - by the program that was to write it. */
   readonly refusal: (said: string, block: CodeBlock) => string;
+  readonly watcher?: RunWatcher | undefined;
 }
 
 const leftOut = "the session keeps at most 32 MiB of the rich outputs of runs that have not ended";
@@ -52,9 +56,13 @@ export async function* readKeptRun(
   settings: ReadSettings,
 ): AsyncGenerator<RunEvent, void, void> {
   let reader: KeptRunReader | undefined;
-  for await (const entry of entries) {
-    if (entry.kind === "h") reader = new KeptRunReader(readRecord(entry.content), settings);
-    else if (reader) yield* reader.read(entry);
+  try {
+    for await (const entry of entries) {
+      if (entry.kind === "h") reader = new KeptRunReader(readRecord(entry.content), settings);
+      else if (reader) yield* reader.read(entry);
+    }
+  } finally {
+    reader?.leave();
   }
 }
 
@@ -67,6 +75,7 @@ interface OpenBlock {
   readonly rich: RichEvents | undefined;
   /** Ends what takes that. */
   readonly end: () => Promise<void>;
+  readonly unwatch: () => void;
 }
 
 /** Turns the entries of a run's log into its events. */
@@ -86,6 +95,11 @@ class KeptRunReader implements Sink {
     this.#record = record;
     this.#settings = settings;
     this.#room = record.maxOutputBytes;
+  }
+
+  /** Nothing more is read. */
+  leave(): void {
+    this.#block?.unwatch();
   }
 
   async *read({ number, kind, content }: RunEntry): AsyncGenerator<RunEvent, void, void> {
@@ -144,6 +158,7 @@ class KeptRunReader implements Sink {
       displays,
       network: [],
       rich,
+      unwatch: this.#settings.watcher?.begun(index, this.#record) ?? (() => {}),
       end: async () => {
         ending();
         await ended;
@@ -173,6 +188,7 @@ class KeptRunReader implements Sink {
   async #end(content: Buffer): Promise<void> {
     const block = this.#block;
     if (!block) return;
+    block.unwatch();
     await block.end();
     const [exitCode = 1, timedOut, lost, durationMs = 0] = words(content);
     const { codeFile } = this.#record;

@@ -155,11 +155,17 @@ export class SupervisedPlace implements Place {
   }
 
   get runs(): SupervisedPlaceRuns | undefined {
-    const { runs } = this.#connection.runner;
+    const { runner } = this.#connection;
+    const { runs } = runner;
     if (!runs || this.facts.session === undefined || !this.#connection.workspace.planBlock) return undefined;
-    const { memorySentence } = this.#settings;
-    const sentences = { memorySentence, busErrorSentence };
-    return new SupervisedPlaceRuns(runs, { ...sentences, plan: (block) => this.planBlock(block) });
+    const { memorySentence, network } = this.#settings;
+    return new SupervisedPlaceRuns(runs, {
+      memorySentence,
+      busErrorSentence,
+      plan: (block) => this.planBlock(block),
+      measure: runner.measure?.bind(runner),
+      watchRefusals: network && ((refused) => network.watchRefusals(refused)),
+    });
   }
 
   /**

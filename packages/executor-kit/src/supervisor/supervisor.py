@@ -255,6 +255,8 @@ def serve(descriptor, mask):
         blocks.warm.hear()
     elif descriptor in output.readers:
         blocks.read_status(output.readers[descriptor])
+    elif blocks.runs is not None and blocks.runs.serve(descriptor, mask):
+        pass
     elif blocks.sessions is not None:
         blocks.sessions.hear(descriptor)
 
@@ -318,6 +320,8 @@ def main():
         killing = changing or resetting or ending or any(block.killing for block in blocks.blocks.values())
         measuring = blocks.measure is not None and blocks.measure.step()
         due = 5 if blocks.runs is None else blocks.runs.step()
+        # A run may have asked for a measurement just now.
+        measuring = measuring or blocks.measure is not None and bool(blocks.measure.waiting)
         for descriptor, mask in events.poll(0 if measuring else min(due, 0.005) if killing else due):
             serve(descriptor, mask)
         if keeper.is_stopped():

@@ -283,7 +283,7 @@ export class Supervisor {
     else if (type === frameType.measured) this.#measurements.report(number, payload);
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
       this.#interpreters?.report(type, number, payload);
-    } else if (type === frameType.runEntry || type === frameType.runTold) {
+    } else if (type >= frameType.runEntry) {
       this.runs.report(type, number, payload);
     } else if (type >= frameType.listening) this.#tunnels.report(type, number, payload);
     if (type === frameType.exit) this.#programs.ended(number, payload);

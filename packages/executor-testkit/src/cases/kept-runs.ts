@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
-import { type CodeBlock, type RunEvent, InvalidInputError, type SubmittedRun } from "@fenced/core";
+import {
+  type CodeBlock,
+  hostFunction,
+  type HostFunction,
+  InvalidInputError,
+  type RunEvent,
+  type SubmittedRun,
+} from "@fenced/core";
+import { z } from "zod";
 import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
-import { keepsRuns, language, stateful } from "../needs.ts";
+import { hostFunctionsIn, keepsRuns, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
 import { connect, detach, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
@@ -164,6 +172,33 @@ const bounded: ConformanceCase = {
   },
 };
 
+const limitsFiles: ConformanceCase = {
+  name: "has its limit on the work directory while no program is connected",
+  needs: [keepsRuns, language("python")],
+  async run(kit) {
+    const first = await start(kit, { maxWorkspaceBytes: 4_194_304 });
+    const code = `import time
+print("begins", flush=True)
+time.sleep(${aloneMs / 1000})
+with open("large", "wb") as file:
+    while True:
+        file.write(bytes(65536))
+        file.flush()
+        time.sleep(0.002)`;
+    const run = await first.submit([
+      { language: "python", code: "with open('small', 'w') as file:\n    file.write('.')" },
+      { language: "python", code },
+    ]);
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle);
+    const result = await kit.within("the result", second.run(run.id).result());
+    assert.equal(result.exitCode, 153);
+    assert.equal(result.timedOut, false);
+    assert.match(result.output, /^begins\n\nThe program was killed: .* exceed the limit of 4 MiB/);
+  },
+};
+
 const cancels: ConformanceCase = {
   name: "outlives a program that is cut off, and ends when another one cancels it",
   needs,
@@ -220,8 +255,75 @@ const keepsOrder: ConformanceCase = {
   },
 };
 
+const waitsForFunctions: ConformanceCase = {
+  name: "waits with its host calls for a program that has the functions, and none is begun twice",
+  needs: [keepsRuns, hostFunctionsIn("python")],
+  async run(kit) {
+    const begun: string[] = [];
+    const who = (answer: string): HostFunction =>
+      hostFunction({
+        name: "who",
+        description: "Says who answers.",
+        input: z.object({}),
+        execute: () => {
+          begun.push(answer);
+          return answer === "first" && begun.length > 1 ? new Promise<string>(() => {}) : answer;
+        },
+      });
+    const first = await start(kit, { functions: [who("first")] });
+    const code = `from functions import HostFunctionError, who
+print(who(), flush=True)
+try:
+    who()
+except HostFunctionError as error:
+    print(error.name, flush=True)
+print(who(), flush=True)`;
+    const blocks = [{ language: "python", code }];
+    const run = await first.submit(blocks);
+    await kit.eventually("the second call is in progress", () => begun[1]);
+    const { handle } = first;
+    await detach(kit, first);
+
+    const second = await connect(kit, handle);
+    await kit.eventually("the third call waits", () => second.run(run.id).lastSeq > run.lastSeq || undefined);
+    await detach(kit, second);
+    const third = await connect(kit, handle, { functions: [who("third")] });
+    const result = await kit.within("the result", third.run(run.id).result());
+    assert.equal(result.output, "first\nHostLostError\nthird\n");
+    assert.deepEqual(begun, ["first", "first", "third"]);
+    const events = await eventsOf(kit, third.run(run.id));
+    const calls = events.filter(({ event }) => event.type === "host-call" || event.type === "host-result");
+    assert.deepEqual(
+      calls.map(({ event }) => event.type),
+      ["host-call", "host-result", "host-call", "host-call", "host-result"],
+    );
+  },
+};
+
+const waitsForGiven: ConformanceCase = {
+  name: "gets the host functions of its submission again when it is submitted again",
+  needs: [keepsRuns, hostFunctionsIn("python")],
+  async run(kit) {
+    const late = (answer: string): HostFunction =>
+      hostFunction({ name: "late", description: "Says who.", input: z.object({}), execute: () => answer });
+    const first = await start(kit);
+    const blocks = [
+      {
+        language: "python",
+        code: `import time\ntime.sleep(${aloneMs / 1000})\nfrom functions import late\nprint(late())`,
+      },
+    ];
+    const { id } = await first.submit(blocks, { functions: [late("first")] });
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle);
+    const run = await second.submit(blocks, { id, functions: [late("second")] });
+    assert.equal((await kit.within("the result", run.result())).output, "second\n");
+  },
+};
+
 /** Submitted runs of sessions that outlive their programs. */
 export const keptRuns: ConformanceGroup = {
   name: "submitted run of a session that outlives its program",
-  cases: [survives, fails, timesOut, bounded, cancels, keepsOrder],
+  cases: [survives, fails, timesOut, bounded, limitsFiles, cancels, keepsOrder, waitsForFunctions, waitsForGiven],
 };

@@ -27,31 +27,34 @@ TICK = 20000000
 # Seconds between two counts in which all processes are stopped, and how often at least a count's time must pass between them.
 REST, SHARE = 1, 20
 
+# Numbers of requests, limits, and functions that take the answers, or `None` for the host.
 waiting = []
-# The count that goes on, a generator.
+# The count that goes on, a generator, and whether it is for the host.
 current = None
+for_host = False
 next_exact = 0
 # Bytes that the file system uses for itself, if it is that of the work directory alone.
 overhead = None
 
 
-def ask(number, most):
-    waiting.append((number, most))
+def ask(number, most, tell=None):
+    waiting.append((number, most, tell))
 
 
 def forget():
     """Drops what a host has asked that is gone."""
     global current
-    waiting.clear()
-    if current is not None:
+    waiting[:] = [each for each in waiting if each[2] is not None]
+    if current is not None and for_host:
         current.close()
         current = None
 
 
 def step():
     """Goes on for a moment; returns whether there is more to count."""
-    global current
+    global current, for_host
     if current is None and waiting:
+        for_host = waiting[0][2] is None
         current = measure(*waiting.pop(0))
     until = time.monotonic() + STEP
     while current is not None and time.monotonic() < until:
@@ -60,7 +63,7 @@ def step():
     return current is not None or bool(waiting)
 
 
-def measure(number, most):
+def measure(number, most, tell):
     global next_exact, overhead
     found = Count(most)
     yield from found.run()
@@ -83,7 +86,10 @@ def measure(number, most):
         if not found.full and not found.changed:
             overhead = min(used - found.bytes, used if overhead is None else overhead)
         found.bytes = max(found.bytes, used - (used if overhead is None else overhead))
-    channel.send(MEASURED, number, b"%d" % found.bytes)
+    if tell is None:
+        channel.send(MEASURED, number, b"%d" % found.bytes)
+    else:
+        tell(found.bytes)
 
 
 class Count:

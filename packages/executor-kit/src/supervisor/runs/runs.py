@@ -10,7 +10,9 @@ import time
 import _fenced_block_output as output
 import _fenced_blocks as blocks
 import _fenced_keeper as keeper
+import _fenced_run_calls as run_calls
 import _fenced_supervisor as supervisor
+import _fenced_tunnels as tunnels
 from _fenced_channel import HEADER, channel
 from _fenced_run_log import ERR, EXIT, NOTE, OUT, OVER, REFUSED, RICH, RICH_EXIT, Log
 from _fenced_wire import RUN_ENTRY, RUN_TOLD, SESSION, STDERR, STDOUT
@@ -27,6 +29,9 @@ PIECE = 262144
 # The last bytes of an error.
 LONGEST_ERROR = 200
 KILLED, BUS_ERROR = 137, 135
+# As in `guard-workspace.ts`: seconds between measurements of the work directory, the share of time that they may take, what the
+# block's own file may add, and the exit code of a block that has exceeded the limit.
+LOOK, MEASURING_SHARE, OWN_FILES, WORKSPACE_FULL = 0.1, 0.2, 1048576, 153
 FULL = ("No space left on device", "Disk quota exceeded")
 
 # By number, in the order of their submission; and those that the host is still sending.
@@ -47,12 +52,16 @@ class Run:
         # Numbers for interpreters, one for each block.
         self.spare = [int(each) for each in spare]
         self.log = Log(int(room))
+        # What blocks prove with that they may call functions, and the block whose calls the host answers.
+        self.tokens, self.served = [], None
         # What the host wants to know again, and each block's frames, by what they do.
         self.record, self.steps = bytearray(), [{} for _ in spare]
         self.submitted = self.submitted_bytes = 0
         # `running`, `finished` or `failed`.
         self.state = "running"
         self.block = -1
+        # The limit on the work directory, and for the block; and when to measure it next, or `None` while that is being done.
+        self.most, self.full_text, self.allowed, self.look_at, self.is_full = 0, "", 0, None, False
         # What of the block runs now, and since when and until when the block may run.
         self.phase = None
         self.began = self.block_until = 0
@@ -87,8 +96,12 @@ class Run:
             self.start(name)
         elif self.phase is None and self.may_go(now):
             self.begin_block(now)
-        if self.state == "running" and self.phase is not None and self.cause is None and now >= self.block_until:
+        if self.state != "running" or self.phase in (None, "measure") or self.cause is not None:
+            return
+        if now >= self.block_until:
             self.end("timeout")
+        elif self.look_at is not None and now >= self.look_at:
+            self.look(now)
 
     def may_go(self, now):
         if self.block >= 0 or not self.serial or self.cause is not None or now >= self.until:
@@ -101,7 +114,9 @@ class Run:
             return 0
         if self.phase is None:
             return self.until
-        return self.block_until if self.cause is None else self.until
+        if self.cause is not None:
+            return self.until
+        return self.block_until if self.look_at is None else min(self.look_at, self.block_until)
 
     def begin_block(self, now):
         if self.cause is not None:
@@ -114,7 +129,35 @@ class Run:
             self.said, self.rich, self.skipping = b"", bytearray(), 0
             self.log.begin_block()
             step = self.steps[self.block]
-            self.next = self.phase = "write" if "write" in step else "main" if "main" in step else "say"
+            first = "write" if "write" in step else "main" if "main" in step else "say"
+            self.is_full, self.look_at = False, None
+            if self.most and first != "say":
+                self.phase = "measure"
+                blocks.measure.ask(0, 1 << 53, lambda size: self.start_measured(size, first))
+            else:
+                self.next = self.phase = first
+
+    def start_measured(self, size, first):
+        """A work directory that exceeds the limit already must not grow."""
+        self.allowed = max(self.most, size + OWN_FILES)
+        if self.state == "running":
+            self.next = self.phase = first
+            self.look_at = time.monotonic() + LOOK
+
+    def look(self, now):
+        """Measures the work directory while a program runs."""
+        self.look_at = None
+        block = self.block
+
+        def tell(size):
+            if self.state != "running" or self.block != block or self.phase in (None, "measure"):
+                return
+            then = time.monotonic()
+            self.look_at = then + max(LOOK, (then - now) / MEASURING_SHARE)
+            if size > self.allowed:
+                self.end("full")
+
+        blocks.measure.ask(0, self.allowed, tell)
 
     def start(self, name):
         self.phase = name
@@ -173,7 +216,7 @@ class Run:
             self.finish_block_early()
 
     def finish_block_early(self):
-        if self.cause == "timeout":
+        if self.cause in ("timeout", "full"):
             self.end_block(KILLED, False)
         else:
             self.finish(self.cause)
@@ -182,7 +225,8 @@ class Run:
         """The run is over."""
         self.state = "finished" if state == "done" else "failed"
         self.log.add(OVER, ("%s\0%.3f\0%s" % (state, (time.monotonic() - self.submitted) * 1000, text)).encode())
-        self.steps, self.spare, self.phase = [], [], None
+        self.steps, self.spare, self.phase, self.tokens = [], [], None, []
+        run_calls.close_of(self)
         forget_ended(self)
 
     # What programs print, and how they end
@@ -253,7 +297,7 @@ class Run:
             else:
                 self.log.add(REFUSED, (problem or "").encode() or self.said)
                 self.end_block(1, False)
-        elif self.cause is not None and self.cause != "timeout":
+        elif self.cause in ("cancelled", "stopped"):
             self.finish(self.cause)
         elif problem == "gone":
             self.open_interpreter()
@@ -267,15 +311,30 @@ class Run:
                 self.log.print(ERR, self.memory_text.encode())
             if code == BUS_ERROR:
                 self.log.print(ERR, self.bus_text.encode())
-            self.end_block(code, session is not None and session.ended, session is not None)
+            lost, is_interpreted = session is not None and session.ended, session is not None
+            if self.most and self.cause is None:
+                self.phase, self.look_at = "measure", None
+                blocks.measure.ask(0, self.allowed, lambda size: self.end_measured(size, code, lost, is_interpreted))
+            else:
+                self.end_block(code, lost, is_interpreted)
+
+    def end_measured(self, size, code, lost, is_interpreted):
+        if self.state != "running":
+            return
+        self.is_full = size > self.allowed
+        self.end_block(code, lost, is_interpreted)
 
     def end_block(self, code, lost, is_interpreted=False):
+        if self.cause == "full" or self.is_full:
+            self.log.print(ERR, self.full_text.encode())
+            code = WORKSPACE_FULL
         self.log.end_block()
         timed_out = self.cause == "timeout"
         duration = (time.monotonic() - self.began) * 1000
         self.log.add(RICH_EXIT if is_interpreted else EXIT, b"%d %d %d %.3f" % (code, timed_out, lost, duration))
         self.steps[self.block] = {}
         self.phase = None
+        run_calls.close_of(self)
         if code or timed_out:
             self.finish("done")
 
@@ -289,6 +348,14 @@ class Run:
         else:
             self.log.skip(NOTE)
         channel.send(RUN_TOLD, self.number, b"noted")
+
+    def is_serving(self, block):
+        return block == self.served
+
+    def serve(self, block):
+        """The host answers the calls of a block."""
+        self.served = block
+        run_calls.send_waiting(self, block)
 
     def follow(self, cursor):
         self.cursor = cursor
@@ -327,6 +394,11 @@ def obey(number, payload):
         index, name, frames = rest.split(b"\0", 2)
         step = incoming[number].steps[int(index)]
         step[name.decode()] = step.get(name.decode(), b"") + frames
+    elif verb == b"limit" and number in incoming:
+        most, text = rest.split(b"\0", 1)
+        incoming[number].most, incoming[number].full_text = int(most), text.decode()
+    elif verb == b"tokens" and number in incoming:
+        incoming[number].tokens = rest.split(b"\0")
     elif verb == b"submit" and number in incoming:
         submit(incoming.pop(number))
     elif verb == b"list":
@@ -336,6 +408,13 @@ def obey(number, payload):
     elif number in runs:
         if verb == b"leave":
             runs[number].cursor = None
+        elif verb == b"serve":
+            runs[number].serve(int(rest))
+        elif verb == b"call":
+            run_calls.begin(int(rest))
+        elif verb == b"answer":
+            key, kind, is_last, content = rest.split(b"\0", 3)
+            run_calls.answer(int(key), int(kind), is_last == b"1", content)
         elif verb == b"go":
             runs[number].going = True
         elif verb == b"cancel":
@@ -362,6 +441,8 @@ def submit(run):
         channel.send(RUN_TOLD, run.number, b"full")
     else:
         run.submitted, run.submitted_bytes = time.monotonic(), submitted
+        if run.tokens:
+            tunnels.keep_call = run_calls.accept
         runs[run.number] = run
         channel.send(RUN_TOLD, run.number, b"accepted")
 
@@ -412,8 +493,26 @@ def numbers():
 def change_host():
     """The host is another one: it has not followed anything, and does not send the rest of what was being submitted."""
     incoming.clear()
+    run_calls.change_host()
     for run in runs.values():
-        run.cursor = None
+        run.cursor = run.served = None
+
+
+def find_caller(token):
+    """Returns the run and the block that a token is for, if it is for one that runs now."""
+    for run in runs.values():
+        if 0 <= run.block < len(run.tokens) and run.tokens[run.block] == token and run.phase is not None:
+            return run, run.block
+    return None, None
+
+
+def serve(descriptor, mask):
+    """Serves a program that calls functions; returns whether it is one."""
+    caller = run_calls.callers.get(descriptor)
+    if caller is None:
+        return False
+    caller.serve(mask, find_caller)
+    return True
 
 
 def stop():

@@ -1,13 +1,14 @@
-import type { CodeBlock, RunEvent } from "@fenced/core";
+import type { CodeBlock, NetworkDecision, RunEvent } from "@fenced/core";
 import type { DisplayBoard } from "../../displays/display-board.ts";
-import type { PlaceRuns, RunList, RunSubmission } from "../../place.ts";
+import type { PlaceRuns, RunList, RunSubmission, RunWatcher } from "../../place.ts";
 import type { BlockRun } from "../../run/block-run.ts";
+import { workspaceFull } from "../../run/guard-workspace.ts";
 import { readKeptRun, type RunNote, writeRecord } from "../../run/kept-run.ts";
 import { filenameDirective } from "../../run/prepare-block.ts";
 import { refusal as blockRefusal } from "../../run/run-block.ts";
 import { refusal as fileRefusal } from "../files/file-request.ts";
 import type { PlannedStep } from "../supervised-place.ts";
-import type { RunOrder, SupervisedRuns } from "./supervised-runs.ts";
+import type { RunOrder, SupervisedRuns, WaitingCall } from "./supervised-runs.ts";
 
 /** Bytes of text that the place keeps of a run: at least, since events are read from it, and at most. */
 const [leastRoom, mostRoom] = [1_048_576, 16_777_216];
@@ -17,6 +18,9 @@ interface PlaceParts extends Pick<RunOrder, "memorySentence" | "busErrorSentence
   readonly plan: (block: BlockRun) => PlannedStep;
   /** Saves displays. Default: there are none. */
   readonly displays?: DisplayBoard;
+  readonly measure: ((atMost: number) => Promise<number>) | undefined;
+  /** Calls a function for each refusal of the network policy, until the returned function is called. */
+  readonly watchRefusals?: ((refused: (decision: NetworkDecision) => void) => () => void) | undefined;
 }
 
 /** The submitted runs of a place with a supervisor. */
@@ -38,8 +42,19 @@ export class SupervisedPlaceRuns implements PlaceRuns {
     return this.#runs.list();
   }
 
-  submit({ identity, blocks, record, waits, totalTimeoutMs, timeoutMs }: RunSubmission): Promise<number> {
+  async submit({
+    identity,
+    blocks,
+    record,
+    waits,
+    tokens,
+    maxWorkspaceBytes: maxBytes,
+    totalTimeoutMs,
+    timeoutMs,
+  }: RunSubmission): Promise<number> {
     const { plan, memorySentence, busErrorSentence } = this.#parts;
+    // The supervisor loads what measures when it is first asked.
+    if (maxBytes !== undefined) await this.#parts.measure?.(0);
     const planned = blocks.map((block): PlannedStep =>
       "problem" in block ? { step: { say: `${block.problem}\n` } } : plan(block),
     );
@@ -50,6 +65,8 @@ export class SupervisedPlaceRuns implements PlaceRuns {
       steps: planned.map(({ step }) => step),
       room: Math.min(Math.max(record.maxOutputBytes, leastRoom), mostRoom),
       waits,
+      tokens,
+      ...(maxBytes !== undefined && { workspace: { maxBytes, sentence: workspaceFull(maxBytes) } }),
       totalTimeoutMs,
       timeoutMs,
       memorySentence,
@@ -57,9 +74,21 @@ export class SupervisedPlaceRuns implements PlaceRuns {
     });
   }
 
-  read(number: number): AsyncGenerator<RunEvent, void, void> {
-    const { displays } = this.#parts;
-    return readKeptRun(this.#runs.follow(number), { displays, refusal });
+  async *read(number: number, watcher?: RunWatcher): AsyncGenerator<RunEvent, void, void> {
+    const { displays, watchRefusals } = this.#parts;
+    // The proxy is in this program, and its refusals belong to the result.
+    const unwatch = watchRefusals?.((decision) => {
+      void this.note(number, { type: "refused", decision }).catch(() => {});
+    });
+    try {
+      yield* readKeptRun(this.#runs.follow(number), { displays, refusal, watcher });
+    } finally {
+      unwatch?.();
+    }
+  }
+
+  serve(number: number, block: number, take: (call: WaitingCall) => void): () => void {
+    return this.#runs.serve(number, block, take);
   }
 
   go(number: number): void {

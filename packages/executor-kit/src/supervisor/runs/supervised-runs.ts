@@ -26,6 +26,10 @@ export interface RunOrder extends RunIdentity {
   readonly steps: readonly RunStep[];
   /** Bytes of text that the supervisor keeps. */
   readonly room: number;
+  /** What the blocks prove with that they may call host functions. Default: they may not. */
+  readonly tokens?: readonly string[] | undefined;
+  /** Limit on the work directory, which the supervisor has measured before, and what is said if it ends a block. */
+  readonly workspace?: { readonly maxBytes: number; readonly sentence: string } | undefined;
   /** It waits for `go` before its first block, as long as this program is connected. Default: false. */
   readonly waits: boolean;
   /** Time limits in milliseconds. */
@@ -34,6 +38,30 @@ export interface RunOrder extends RunIdentity {
   /** What is added to the output of a block that ran out of memory, or was ended by SIGBUS. */
   readonly memorySentence: string;
   readonly busErrorSentence: string;
+}
+
+/** A call of a host function that waits in the place. */
+export interface WaitingCall {
+  /** See `call-frames.ts`. */
+  readonly payload: Buffer;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly ending: AbortController;
+  /** Call this before the function: no other program is then given this call. */
+  readonly begin: () => void;
+  readonly answer: (kind: number, content: Buffer) => void;
+}
+
+/** A call that is not answered. */
+interface OpenCall {
+  readonly parts: Buffer[];
+  readonly ending: AbortController;
+}
+
+/** A block whose calls this program answers. */
+interface ServedBlock {
+  readonly block: number;
+  readonly take: (call: WaitingCall) => void;
+  readonly open: Map<string, OpenCall>;
 }
 
 /** A caller that waits for an answer. */
@@ -50,6 +78,7 @@ export class SupervisedRuns {
   readonly #listing: Waiting<RunList>[] = [];
   readonly #notes = new Map<number, Waiting<true>[]>();
   readonly #followed = new Map<number, Following>();
+  readonly #served = new Map<number, ServedBlock>();
   #isLoaded: boolean;
   #found: { readonly runs: ListedRun[]; readonly forgotten: Map<string, string> } = { runs: [], forgotten: new Map() };
   #lost: Error | undefined;
@@ -93,6 +122,8 @@ export class SupervisedRuns {
       }
       if (step.say !== undefined) this.#pieces(number, `step\0${index}\0say\0`, Buffer.from(step.say));
     }
+    if (order.workspace) this.#ask(number, "limit", order.workspace.maxBytes, order.workspace.sentence);
+    if (order.tokens) this.#ask(number, "tokens", ...order.tokens);
     const answer = this.#wait<string>((waiting) => this.#submitting.set(number, waiting));
     this.#ask(number, "submit");
     const said = await answer.finally(() => this.#submitting.delete(number));
@@ -114,6 +145,22 @@ export class SupervisedRuns {
     if (this.#lost) following.fail(this.#lost);
     this.#followed.set(number, following);
     return following.read(() => this.#followed.delete(number));
+  }
+
+  /**
+   * Answers the calls of host functions that a block makes from now on, and those that wait.
+   *
+   * @param take - receives each call.
+   * @returns a function to call when the block has ended.
+   */
+  serve(number: number, block: number, take: (call: WaitingCall) => void): () => void {
+    const serving = { block, take, open: new Map<string, OpenCall>() };
+    this.#served.set(number, serving);
+    this.#ask(number, "serve", block);
+    return () => {
+      for (const { ending } of serving.open.values()) ending.abort(programEnded());
+      if (this.#served.get(number) === serving) this.#served.delete(number);
+    };
   }
 
   /** Lets a run begin that has waited for its turn. */
@@ -138,6 +185,7 @@ export class SupervisedRuns {
   /** Handles a report from the supervisor. */
   report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.runEntry) this.#followed.get(number)?.take(payload);
+    else if (type === frameType.runCall) this.#called(number, payload);
     else this.#told(number, payload.toString().split("\0"));
   }
 
@@ -146,12 +194,38 @@ export class SupervisedRuns {
     const notes = [...this.#notes.values()].flat();
     for (const { reject } of [...this.#submitting.values(), ...this.#listing, ...notes]) reject(error);
     for (const following of this.#followed.values()) following.fail(error);
+    for (const { open } of this.#served.values()) for (const { ending } of open.values()) ending.abort(error);
+  }
+
+  /** Handles a part of a call. */
+  #called(number: number, payload: Buffer): void {
+    const serving = this.#served.get(number);
+    if (serving?.block !== payload.readUInt32BE(8)) return;
+    const key = String(payload.readBigUInt64BE(0));
+    const call = serving.open.get(key) ?? { parts: [], ending: new AbortController() };
+    serving.open.set(key, call);
+    call.parts.push(payload.subarray(13));
+    if (payload.readUInt8(12) !== 1) return;
+    serving.take({
+      payload: Buffer.concat(call.parts.splice(0)),
+      ending: call.ending,
+      begin: () => this.#ask(number, "call", key),
+      answer: (kind, content) => {
+        if (!serving.open.delete(key) || call.ending.signal.aborted) return;
+        const most = Math.max(1, content.length);
+        for (let at = 0; at < most; at += piece) {
+          const head = ["answer", key, kind, at + piece >= most ? 1 : 0, ""].join("\0");
+          this.#sendRuns(number, Buffer.concat([Buffer.from(head), content.subarray(at, at + piece)]));
+        }
+      },
+    });
   }
 
   #told(number: number, [verb, word = "", content = "", uuid = "", state, last]: string[]): void {
     const { runs, forgotten } = this.#found;
-    const id = word === "" ? "" : String(parseJson(word));
-    if (verb === "noted") this.#notes.get(number)?.shift()?.resolve(true);
+    const id = verb === "run" || (verb === "forgotten" && number === 0) ? String(parseJson(word)) : "";
+    if (verb === "uncall") this.#served.get(number)?.open.get(word)?.ending.abort(programEnded());
+    else if (verb === "noted") this.#notes.get(number)?.shift()?.resolve(true);
     else if (verb === "forgotten" && number === 0) forgotten.set(id, content);
     else if (verb === "forgotten") this.#followed.get(number)?.fail(forgottenRun());
     else if (verb === "run" && (state === "running" || state === "finished" || state === "failed")) {
@@ -252,6 +326,10 @@ class Following {
       if (!this.#error) this.#leave();
     }
   }
+}
+
+function programEnded(): DOMException {
+  return new DOMException("The program ended before the call did", "AbortError");
 }
 
 function noRoom(): BackendUnavailableError {

@@ -33,6 +33,7 @@ export class SessionNetwork {
   #proxy: NetworkProxy | undefined;
   #closed = false;
   /** The refusals so far, for each running block, because the proxy does not know which block made a request. */
+  readonly #watchers = new Set<(decision: NetworkDecision) => void>();
   readonly #refusals = new Set<{ kept: readonly NetworkDecision[] }>();
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
@@ -44,6 +45,7 @@ export class SessionNetwork {
         onRequest: (decision) => {
           if (!decision.allowed) {
             for (const refusals of this.#refusals) refusals.kept = distinctRefusals([...refusals.kept, decision]);
+            for (const refused of this.#watchers) refused(decision);
           }
           policy.onRequest?.(decision);
         },
@@ -77,6 +79,18 @@ export class SessionNetwork {
       this.#refusals.delete(refusals);
       return refusals.kept;
     };
+  }
+
+  /** Calls a function for each refused request, before its program learns of it. @returns what ends that. */
+  watchRefusals(refused: (decision: NetworkDecision) => void): () => void {
+    let seen: readonly NetworkDecision[] = [];
+    const watcher = (decision: NetworkDecision): void => {
+      const distinct = distinctRefusals([...seen, decision]);
+      if (distinct.length > seen.length) refused(decision);
+      seen = distinct;
+    };
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
   }
 
   /** Ends all connections. */

@@ -44,6 +44,8 @@ export const frameType = {
   /** An entry of the log of a submitted run: its number (8 bytes), kind (1), whether it is complete (1), and its content. */
   runEntry: 34,
   runTold: 35,
+  /** A part of a call of a host function: its key (8 bytes), the block (4), whether it is complete (1), and its content. */
+  runCall: 36,
   session: 64,
   measure: 65,
   runs: 66,
@@ -131,7 +133,7 @@ export class FrameReader {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
     this.#type = this.#header.readUInt8(4);
     this.#outputName = outputNames.get(this.#type);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.runTold;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.runCall;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }

@@ -1,0 +1,149 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Supervisor } from "@fenced/executor-kit/supervisor";
+import { needs } from "@fenced/test-support";
+import { describe, expect, it } from "vitest";
+import { KeptPlace } from "../support/kept-place.ts";
+
+type Order = Parameters<Supervisor["runs"]["submit"]>[0];
+/** An entry of a run's log, as text. */
+interface Entry {
+  readonly number: number;
+  readonly kind: string;
+  readonly text: string;
+  readonly size: number;
+}
+
+const never = 3_600_000;
+
+/** A run of one Python program for each block. */
+function order(supervisor: Supervisor, programs: readonly string[], given: Partial<Order> = {}): Order {
+  const steps = programs.map((code) => ({ main: supervisor.framesOf({ argv: ["python3", "-c", code], env: {} }) }));
+  const identity = { id: randomUUID(), uuid: randomUUID(), content: "content" };
+  const limits = { room: 1_048_576, totalTimeoutMs: never, timeoutMs: never };
+  const sentences = { memorySentence: "", busErrorSentence: "" };
+  return { ...identity, ...limits, ...sentences, record: Buffer.from("{}"), waits: false, steps, ...given };
+}
+
+async function entriesOf(supervisor: Supervisor, number: number): Promise<Entry[]> {
+  const found: Entry[] = [];
+  for await (const { number: at, kind, content } of supervisor.runs.follow(number)) {
+    found.push({ number: at, kind, text: content.toString(), size: content.length });
+  }
+  return found;
+}
+
+function textOf(entries: readonly Entry[]): string {
+  return entries.map(({ kind, text }) => (kind === "o" || kind === "e" ? text : "")).join("");
+}
+
+async function memoryOf(pid: number): Promise<number> {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+}
+
+describe("runs that the supervisor works through", { ...needs("python3"), timeout: 120_000 }, () => {
+  it("never divide a character, whatever divides the output", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor } = await place.connect({ first: place.first });
+    const text = "aä€😀".repeat(20);
+    const code = `import os, time
+for byte in ${JSON.stringify(text)}.encode():
+    os.write(1, bytes([byte]))
+    time.sleep(0.001)
+os.write(2, b"\\xf0\\x9f")`;
+    const number = await supervisor.runs.submit(order(supervisor, [code]));
+    const entries = await entriesOf(supervisor, number);
+    expect(textOf(entries.filter(({ kind }) => kind === "o"))).toBe(text);
+    expect(textOf(entries.filter(({ kind }) => kind === "e"))).toBe("\uFFFD");
+    expect(entries.filter(({ kind }) => kind === "o").every((each) => !each.text.includes("\uFFFD"))).toBe(true);
+    expect(entries.map((each) => each.number)).toEqual(entries.map((_, index) => index));
+  });
+
+  it("stay within their bounds when code prints tiny pieces, and text that looks like frames", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor, answer } = await place.connect({ first: place.first });
+    const code = `import os
+for _ in range(60000):
+    os.write(1, b"\\0\\0\\0\\x0e\\x13\\0\\0\\0\\x01.")
+    os.write(2, b"x")`;
+    const given = { room: 65_536 };
+    const before = await memoryOf(answer.inventory.process);
+    const number = await supervisor.runs.submit(order(supervisor, [code, code], given));
+    const live = await entriesOf(supervisor, number);
+    const later = await entriesOf(supervisor, number);
+    expect(await memoryOf(answer.inventory.process)).toBeLessThan(before + 33_554_432);
+    for (const entries of [live, later]) {
+      expect(entries.filter(({ kind }) => kind === "x").map(({ text }) => text.split(" ")[0])).toEqual(["0", "0"]);
+      expect(entries.at(-1)?.kind).toBe(".");
+    }
+    expect(later.some(({ kind }) => kind === "g")).toBe(true);
+    // What both have is the same, and what is missing is counted.
+    const known = new Map(live.map((each) => [each.number, each]));
+    const shared = later.filter(({ number, kind }) => kind !== "g" && (known.get(number)?.kind ?? "g") !== "g");
+    expect(shared).toEqual(shared.map(({ number }) => known.get(number)));
+    const gaps = later.flatMap(({ kind, number, text }, index) =>
+      kind === "g" ? [{ counted: Number(text.split(" ")[0]), missing: number - (later[index - 1]?.number ?? 0) }] : [],
+    );
+    expect(gaps.map(({ counted }) => counted)).toEqual(gaps.map(({ missing }) => missing));
+    const kept = later.reduce((sum, { size }) => sum + size + 100, 0);
+    expect(kept).toBeLessThan(4 * given.room + 65_536);
+  });
+
+  it("are refused while those that have not ended take all the room, and remembered when they are forgotten", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor } = await place.connect({ first: place.first });
+    const sleep = "import time\ntime.sleep(3600)";
+    const large = { room: 16_777_216 };
+    const submit = (programs: readonly string[], given?: Partial<Order>): Promise<number> =>
+      supervisor.runs.submit(order(supervisor, programs, given));
+    const sleeping = [await submit([sleep], large), await submit([sleep], large), await submit([sleep], large)];
+    await expect(submit([sleep], large)).rejects.toThrow("no room for another run");
+    for (const number of sleeping) supervisor.runs.cancel(number);
+    for (const number of sleeping) expect((await entriesOf(supervisor, number)).at(-1)?.text).toMatch(/^cancelled/);
+    for (let count = 0; count < 110; count += 1) {
+      const number = await supervisor.runs.submit({
+        ...order(supervisor, []),
+        id: `run ${count}`,
+        steps: [{ say: "no" }],
+      });
+      await entriesOf(supervisor, number);
+    }
+    const { runs, forgotten } = await supervisor.runs.list();
+    expect(runs.length).toBe(100);
+    expect(runs.at(-1)?.id).toBe("run 109");
+    expect(forgotten.get("run 3")).toBe("content");
+    await expect(submit([sleep], { id: "run 3" })).rejects.toThrow("submitted to this session before");
+    await expect(submit([sleep], { id: "run 109" })).rejects.toThrow("submitted to this session before");
+  });
+
+  it("begin only when all of them has arrived, and their numbers are not used again", async () => {
+    const place = await KeptPlace.open();
+    const first = await place.connect({ first: place.first });
+    const whole = await first.supervisor.runs.submit(order(first.supervisor, ["import time\ntime.sleep(3600)"]));
+    const half = first.supervisor.runs.submit(
+      order(first.supervisor, ["print(1)"], { record: Buffer.alloc(3_000_000) }),
+    );
+    half.catch(() => {});
+    const second = await place.connect({ takeOver: true });
+    first.supervisor.fail(new Error("replaced"));
+    const { runs } = await second.supervisor.runs.list();
+    expect(runs[0]).toMatchObject({ number: whole, state: "running" });
+    const numbers = new Set(runs.map(({ number }) => number));
+    const later = await second.supervisor.runs.submit(order(second.supervisor, ["print(2)"]));
+    expect(numbers.has(later)).toBe(false);
+    expect(later).toBeGreaterThan(whole);
+    expect(textOf(await entriesOf(second.supervisor, later))).toBe("2\n");
+    second.supervisor.runs.cancel(whole);
+    expect((await entriesOf(second.supervisor, whole)).at(-1)?.text).toMatch(/^cancelled/);
+  });
+
+  it("end with the processes of the place when that is reset", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor } = await place.connect({ first: place.first });
+    const number = await supervisor.runs.submit(order(supervisor, ["import time\ntime.sleep(3600)", "print('never')"]));
+    await supervisor.reset();
+    const entries = await entriesOf(supervisor, number);
+    expect(textOf(entries)).toBe("");
+    expect(entries.at(-1)?.text).toMatch(/^stopped/);
+  });
+});
