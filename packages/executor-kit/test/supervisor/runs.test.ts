@@ -68,9 +68,9 @@ for _ in range(60000):
     os.write(2, b"x")`;
     const given = { room: 65_536 };
     const before = await memoryOf(answer.inventory.process);
-    const number = await supervisor.runs.submit(order(supervisor, [code, code], given));
-    const live = await entriesOf(supervisor, number);
-    const later = await entriesOf(supervisor, number);
+    const run = await supervisor.runs.submit(order(supervisor, [code, code], given));
+    const live = await entriesOf(supervisor, run);
+    const later = await entriesOf(supervisor, run);
     expect(await memoryOf(answer.inventory.process)).toBeLessThan(before + 33_554_432);
     for (const entries of [live, later]) {
       expect(entries.filter(({ kind }) => kind === "x").map(({ text }) => text.split(" ")[0])).toEqual(["0", "0"]);
