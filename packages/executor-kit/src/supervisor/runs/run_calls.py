@@ -191,4 +191,3 @@ def close_of(run):
     for caller in list(callers.values()):
         if caller.run is run:
             caller.close()
-
