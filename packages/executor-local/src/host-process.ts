@@ -1,9 +1,13 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import type { HostGround } from "./host-ground.ts";
 import { rootOf } from "./processes/run-process.ts";
 import type { SupervisorProcess } from "./running-supervisor.ts";
+
+/** How long a supervisor may take to end its blocks and remove what it has made outside the session, in milliseconds. */
+const cleanUpMs = 1000;
 
 /** An unsandboxed supervisor on this host. */
 export class HostProcess implements SupervisorProcess {
@@ -11,6 +15,7 @@ export class HostProcess implements SupervisorProcess {
   readonly lostRemedy: string = "Call again to start a new one.";
   readonly streams: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #ground: HostGround;
+  readonly #exited: Promise<void>;
 
   /** @param env - variables of this program that blocks also get. */
   constructor(command: readonly [string, ...string[]], env: Readonly<Record<string, string>>, ground: HostGround) {
@@ -22,6 +27,10 @@ export class HostProcess implements SupervisorProcess {
     this.streams = spawn(program, words, { cwd: "/", env: variables, stdio: "pipe", detached: true });
     // Its streams also end, which is enough.
     this.streams.on("error", () => {});
+    this.streams.stdin.on("error", () => {});
+    this.#exited = new Promise((resolve) => {
+      for (const end of ["exit", "error"]) this.streams.once(end, () => resolve());
+    });
   }
 
   async check(): Promise<void> {}
@@ -38,8 +47,10 @@ export class HostProcess implements SupervisorProcess {
     void this.end().catch(() => {});
   }
 
-  /** Kills the supervisor and everything below it. Does not ask it to end, since a block may have stopped it. */
+  /** Lets the supervisor clean up, which one that a block has stopped cannot, and kills everything below it. */
   async end(): Promise<void> {
+    this.streams.stdin.end();
+    await within(cleanUpMs, this.#exited);
     await this.#ground.endProcesses(rootOf(this.streams));
     for (const stream of this.streams.stdio) stream?.destroy();
   }

@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FunctionWithRequirements } from "@fenced/core";
@@ -120,6 +120,20 @@ describe.skipIf(process.platform !== "linux")(
       // An executor that keeps running waits ten seconds for the end of a block.
       expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");
       expect(await reading).toContain("The executor was stopped");
+    });
+
+    it("leaves nothing in the home directory", async () => {
+      const home = await temporaryDirectory();
+      vi.stubEnv("HOME", home);
+      onTestFinished(() => {
+        vi.unstubAllEnvs();
+      });
+      for (const options of [{ warm: {} }, { stateful: true }, { warm: {}, keepAliveMs: 60_000 }]) {
+        const executor = executorWith(options);
+        expect(await printed(executor, "print(6 * 7)")).toBe("42");
+        await executor.stop();
+        expect(await readdir(home)).toEqual([]);
+      }
     });
 
     it("runs blocks cold if there is no Python, but rejects a stateful session", async () => {

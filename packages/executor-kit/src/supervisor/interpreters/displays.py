@@ -83,8 +83,9 @@ def forget():
     displaying = _thread.allocate_lock()
 
 
-def start_shell(main):
-    """Starts as much of IPython as programs need to display something. It does not run the blocks."""
+def start_shell(main, directory):
+    """Starts as much of IPython as programs need to display something. It does not run the blocks. `directory` is for its files, which
+    would otherwise be left in the home directory."""
     global shell
     from IPython.core.displaypub import DisplayPublisher
     from IPython.core.history import HistoryManager
@@ -99,7 +100,9 @@ def start_shell(main):
 
     HistoryManager.enabled = False
     hooks = sys.excepthook, sys.displayhook
-    shell = InteractiveShell.instance(user_module=main, user_ns=vars(main), display_pub_class=Publisher)
+    shell = InteractiveShell.instance(
+        user_module=main, user_ns=vars(main), display_pub_class=Publisher, ipython_dir=directory
+    )
     sys.excepthook, sys.displayhook = hooks
     for name in ("exit", "quit"):
         vars(main).pop(name, None)
