@@ -85,6 +85,11 @@ export interface DockerExecutorOptions
    * daemon. Only with `workDir`. Default: the same path, if that is the same directory.
    */
   readonly bindDir?: string | undefined;
+  /**
+   * The path of the workspace in the container: absolute, and not `/`. A home directory such as `/home/user` gives
+   * programs one that they can write to. Default: `/workspace`.
+   */
+  readonly workspacePath?: string | undefined;
   /** Remove the container when it ends. If false, the stopped container remains for inspection. Default: true. */
   readonly autoRemove?: boolean | undefined;
   /** End the container in `stop()` and when this program ends. If false, it keeps running. Default: true. */
@@ -177,6 +182,13 @@ export const dockerExecutorOptions: z.ZodType<DockerExecutorOptions> = optionsSc
   reuse: z.boolean().exactOptional(),
   workDir: text.exactOptional(),
   bindDir: text.exactOptional(),
+  workspacePath: z
+    .string()
+    .regex(
+      /^(?:\/(?!\.{1,2}(?:\/|$))[^/\0:,]+)+$/,
+      "must be an absolute path, without `.`, `..`, colons and commas: /home/user",
+    )
+    .exactOptional(),
   autoRemove: z.boolean().exactOptional(),
   stopContainer: z.boolean().exactOptional(),
   deviceRequests: z.array(deviceRequest).exactOptional(),

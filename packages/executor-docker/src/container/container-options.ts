@@ -12,7 +12,9 @@ import {
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 
 /** The work directory's path in the container. */
-export const workspacePath = "/workspace";
+export function workspacePathOf({ workspacePath = "/workspace" }: DockerExecutorOptions): string {
+  return workspacePath;
+}
 
 /** The label on all Fenced containers; its value is the id of the executor that created the container. */
 export const ownerLabel = "fenced.executor";
@@ -49,7 +51,7 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
     Entrypoint: [program],
     Cmd: words,
     ...(plan.user === undefined ? {} : { User: plan.user }),
-    WorkingDir: workspacePath,
+    WorkingDir: workspacePathOf(options),
     ...(named && { Hostname: named.Hostname }),
     Labels: { ...options.labels, [ownerLabel]: plan.owner },
     // When this program ends, so does the supervisor's input, and with it the container.
@@ -68,6 +70,7 @@ export const defaultImage = "python:3-slim";
 
 function hostConfig(options: DockerExecutorOptions, { bindSource, user, isServer }: ContainerPlan): HostConfig {
   const { mode } = containerNetwork(options);
+  const target = workspacePathOf(options);
   return {
     ...limitsConfig(options),
     ...(isServer && { Init: false }),
@@ -75,8 +78,8 @@ function hostConfig(options: DockerExecutorOptions, { bindSource, user, isServer
     AutoRemove: options.autoRemove ?? true,
     Mounts: [
       bindSource === undefined
-        ? { Type: "volume", Source: "", Target: workspacePath }
-        : { Type: "bind", Source: bindSource, Target: workspacePath },
+        ? { Type: "volume", Source: "", Target: target }
+        : { Type: "bind", Source: bindSource, Target: target },
       ...extraMounts(options),
     ],
     // All output goes through the supervisor; a log would be a second, unlimited copy on the daemon's disk.

@@ -16,7 +16,7 @@ import {
   userForBind,
   userForVolume,
 } from "@fenced/docker-daemon";
-import { PlaceGone, type SessionDirectories } from "@fenced/executor-kit";
+import { PlaceGone } from "@fenced/executor-kit";
 import {
   sessionHasEnded,
   sessionServerCommand,
@@ -25,7 +25,7 @@ import {
 } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 import type { LeftContainer } from "../left-session.ts";
-import { containerNetwork, containerOptions, ownerLabel, workspacePath } from "./container-options.ts";
+import { containerNetwork, containerOptions, ownerLabel, workspacePathOf } from "./container-options.ts";
 import { type ContainerRequest, createWithImage, imageOf } from "./create-with-image.ts";
 import { isSame, removeProbe, socketOf, writeProbe } from "./probe-file.ts";
 import { RunningContainer } from "./running-container.ts";
@@ -128,6 +128,7 @@ async function openLeft(
     supervisor: "main" as const,
     owner,
     directory,
+    workspace: workspacePathOf(options),
     socket: undefined,
     user: undefined,
     ...(address && { session: { ...address, keepAliveMs: options.keepAliveMs ?? 0, takeOver: left.takeOver } }),
@@ -150,7 +151,7 @@ async function openExisting(
   const { daemon, name, options, directories } = request;
   checkNetwork(options, info);
   const probe = writeProbe(directories);
-  const mounts = [ownMount(directories)];
+  const mounts = [ownMount(request)];
   const entry = {
     name,
     running: info.State.Running,
@@ -158,6 +159,7 @@ async function openExisting(
     supervisor: { command: supervisorCommand(configOf(request, probe, false, mounts)) },
     owner: request.owner,
     directory: request.directory,
+    workspace: workspacePathOf(request.options),
     socket: path.join(directories.workDirectory, socketOf(probe)),
     user: options.user,
   };
@@ -212,7 +214,7 @@ async function openBound(
   const probe = writeProbe(directories);
   try {
     const source = options.bindDir ?? directories.workDirectory;
-    const mounts = [ownMount(directories), ...checked];
+    const mounts = [ownMount(request), ...checked];
     const container = await openNew(request, { user: user.name, probe, source, mounts }, signal);
     if (await isSame(directories, probe, container)) {
       await checkMounts(mounts, container, () => container.end(true));
@@ -256,8 +258,9 @@ interface Binding {
   readonly mounts: readonly MountedSource[];
 }
 
-function ownMount({ workDirectory: source, identity }: SessionDirectories): MountedSource {
-  return { source, target: workspacePath, identity };
+function ownMount({ directories, options }: ContainerRequest): MountedSource {
+  const { workDirectory: source, identity } = directories;
+  return { source, target: workspacePathOf(options), identity };
 }
 
 /** @param release - called if something else was mounted. */
@@ -299,6 +302,7 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
       supervisor,
       owner,
       directory,
+      workspace: workspacePathOf(options),
       socket,
       user,
       ...(session && { session }),
@@ -318,11 +322,11 @@ function configOf(
 ): SupervisorConfig {
   return {
     directory,
-    workspace: workspacePath,
+    workspace: workspacePathOf(options),
     programs,
     mounts: mounts.map(({ target }) => target),
     alone,
-    ...(probe === undefined ? {} : { probe: `${workspacePath}/${probe}` }),
+    ...(probe === undefined ? {} : { probe: `${workspacePathOf(options)}/${probe}` }),
     ...(options.env?.["PATH"] === undefined ? {} : { path: options.env["PATH"] }),
   };
 }

@@ -3,7 +3,7 @@ import { type Daemon, giveDirectory } from "@fenced/docker-daemon";
 import type { CommandLineRequest, SessionDirectories } from "@fenced/executor-kit";
 import { HostWorkspace, type PlaceWorkspace, pythonOf, SentWorkspace } from "@fenced/executor-kit/supervisor";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
-import { defaultImage, workspacePath } from "./container-options.ts";
+import { defaultImage, workspacePathOf } from "./container-options.ts";
 import type { OpenContainer } from "./open-container.ts";
 import { noServer } from "./start-failures.ts";
 import { VolumeWorkspace } from "./volume-workspace.ts";
@@ -27,18 +27,18 @@ export async function openWorkspace(opened: OpenContainer, request: WorkspaceReq
   const { options, directories } = request;
   if ((options.keepAliveMs ?? 0) > 0) return openSent(opened, request);
   if (opened.kind === "volume") return openVolume(opened, request);
-  return new HostWorkspace(directories, { keepFiles: keepsFiles(options), seenAs: workspacePath });
+  return new HostWorkspace(directories, { keepFiles: keepsFiles(options), seenAs: workspacePathOf(options) });
 }
 
 async function openSent({ container, kind }: OpenContainer, request: WorkspaceRequest): Promise<SentWorkspace> {
   const { options, functions, functionsModule, directories, daemon } = request;
   const { id, inventory, supervisor } = container;
   if (!supervisor) throw noServer(options.image ?? defaultImage);
-  if (kind === "volume") await giveDirectory(daemon.docker.getContainer(id), workspacePath, inventory.owner);
+  if (kind === "volume") await giveDirectory(daemon.docker.getContainer(id), workspacePathOf(options), inventory.owner);
   return new SentWorkspace({
     supervisor,
     python: pythonOf(inventory),
-    path: workspacePath,
+    path: workspacePathOf(options),
     filePrefix: directories.filePrefix,
     keepFiles: keepsFiles(options),
     functionsModule,
@@ -52,9 +52,14 @@ async function openVolume({ container }: OpenContainer, request: WorkspaceReques
   const { options, directories, daemon } = request;
   const { id, inventory, supervisor } = container;
   if (!supervisor) throw noCarrier(options);
-  await giveDirectory(daemon.docker.getContainer(id), workspacePath, inventory.owner);
+  await giveDirectory(daemon.docker.getContainer(id), workspacePathOf(options), inventory.owner);
   const python = pythonOf(inventory);
-  const workspace = new VolumeWorkspace(directories, { python, supervisor, keepFiles: keepsFiles(options) });
+  const workspace = new VolumeWorkspace(directories, {
+    path: workspacePathOf(options),
+    python,
+    supervisor,
+    keepFiles: keepsFiles(options),
+  });
   await workspace.prepare();
   return workspace;
 }

@@ -41,6 +41,8 @@ export interface ContainerEntry {
   readonly owner: string;
   /** A directory of the session in the container. */
   readonly directory: string;
+  /** The path of the work directory in the container. */
+  readonly workspace: string;
   /**
    * The path of the socket that the supervisor creates, if this host sees the container's work directory; otherwise
    * `undefined`.
@@ -230,7 +232,7 @@ export class RunningContainer {
   }
 
   async #connect(
-    { supervisor, leashed, owner, user, directory, socket, session }: ContainerEntry,
+    { supervisor, leashed, owner, user, directory, workspace, socket, session }: ContainerEntry,
     running: boolean,
     signal: AbortSignal,
   ): Promise<void> {
@@ -251,7 +253,7 @@ export class RunningContainer {
     });
     // In a container that outlives this session, the process that keeps it alive must live on, and those of others.
     const leftovers = main ? ["", String(inventory.process)] : [`${sessionMark}=${owner}`];
-    const context = { container: this.#container, directory, user, leftovers, lose };
+    const context = { container: this.#container, directory, workspace, user, leftovers, lose };
     const runner = answer ?? new ExecRunner(context);
     this.#ready = { inventory, runner, supervisor: answer };
     if (this.error) throw this.error;

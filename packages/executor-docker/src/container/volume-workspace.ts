@@ -15,10 +15,11 @@ import {
   SupervisedFiles,
   type Supervisor,
 } from "@fenced/executor-kit/supervisor";
-import { workspacePath } from "./container-options.ts";
 
 /** Where a volume is. */
 interface VolumePlace {
+  /** Its path in the container. */
+  readonly path: string;
   /** Path of Python in the container. */
   readonly python: string;
   readonly supervisor: Supervisor;
@@ -32,7 +33,7 @@ interface VolumePlace {
  * after each block.
  */
 export class VolumeWorkspace implements PlaceWorkspace {
-  readonly path: string = workspacePath;
+  readonly path: string;
   readonly filesStay: boolean = false;
   readonly files: BackendFiles;
   readonly #keepFiles: boolean;
@@ -44,8 +45,9 @@ export class VolumeWorkspace implements PlaceWorkspace {
   #settling: Promise<string | undefined> = Promise.resolve(undefined);
   #waiting: Promise<string | undefined> | undefined;
 
-  constructor(directories: SessionDirectories, { python, supervisor, keepFiles }: VolumePlace) {
-    const settings = { python, workspace: workspacePath, filePrefix: directories.filePrefix };
+  constructor(directories: SessionDirectories, { path: inContainer, python, supervisor, keepFiles }: VolumePlace) {
+    this.path = inContainer;
+    const settings = { python, workspace: inContainer, filePrefix: directories.filePrefix };
     this.#access = new SupervisedFiles({ ...settings, supervisor: async () => supervisor });
     this.files = new RemoteFiles(this.#access, (file) => directories.isOwn(file));
     this.#keepFiles = keepFiles;
@@ -75,11 +77,11 @@ export class VolumeWorkspace implements PlaceWorkspace {
     const content = blockSource(language, code);
     if (filename === undefined) {
       const name = this.#directories.newName(extension);
-      return { path: `${workspacePath}/${name}`, sent: { name, content, keep: this.#keepFiles } };
+      return { path: `${this.path}/${name}`, sent: { name, content, keep: this.#keepFiles } };
     }
     await this.files.write(filename, content);
     const onHost = path.join(this.#directories.workDirectory, filename);
-    return { path: `${workspacePath}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
+    return { path: `${this.path}/${filename}`, ...(this.#directories.given ? { onHost } : {}) };
   }
 
   hideFunctionsPackage(): void {

@@ -6,7 +6,6 @@ import { BackendUnavailableError } from "@fenced/core";
 import { answered, dockerReason, OutputDemultiplexer, type Container, type Exec } from "@fenced/docker-daemon";
 import { feedProgram, isLiveInput, type OutputPiece, OutputStreams, type Sink } from "@fenced/executor-kit";
 import type { ProgramEnd, ProgramRunner, SupervisedProgram, Supervisor } from "@fenced/executor-kit/supervisor";
-import { workspacePath } from "../container/container-options.ts";
 
 const startProgram: string = readFileSync(new URL("./start-block.sh", import.meta.url), "utf8");
 const killProgram: string = readFileSync(new URL("./kill-processes.sh", import.meta.url), "utf8");
@@ -23,6 +22,8 @@ export interface ExecContext {
   readonly container: Container;
   /** A directory of the session in the container. */
   readonly directory: string;
+  /** The path of the work directory in the container. */
+  readonly workspace: string;
   /** The user that blocks run as; `undefined` for the container's. */
   readonly user: string | undefined;
   /** Arguments of `kill-processes.sh`: the processes that a reset ends. */
@@ -111,13 +112,13 @@ export class ExecRunner implements BlockRunner {
     stdin?: ExecutedProgram["stdin"],
   ): Promise<ExecStream> {
     this.#assertThere();
-    const { container, directory, user } = this.#context;
+    const { container, directory, workspace, user } = this.#context;
     try {
       const create = container.exec({
         Cmd: ["sh", "-c", startProgram, "fenced", directory, ...argv],
         // The runtime would search `sh` itself with a PATH of the caller's; the shell sets it instead.
         Env: Object.entries(env).map(([name, value]) => `${name === "PATH" ? "FENCED_PATH" : name}=${value}`),
-        WorkingDir: workspacePath,
+        WorkingDir: workspace,
         AttachStdin: stdin !== undefined,
         AttachStdout: true,
         AttachStderr: true,
