@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { BackendUnavailableError, type CodeExecutor } from "@fenced/core";
@@ -9,10 +9,11 @@ import {
   wholeNumberOption,
   type OptionSchemas,
 } from "@fenced/core/options";
+import { isSameSecret, nodeListener } from "@fenced/core/runtime";
 import * as z from "zod";
 import { handlerOf, type McpHandler } from "./create-mcp-handler.ts";
+import { refuse } from "./refuse.ts";
 import { sessionOptions, type McpSessionsOptions, type McpSessionStart } from "./mcp-handler-options.ts";
-import { nodeListener } from "./node-listener.ts";
 
 /** Options of `startMcpHttpServer`. */
 export interface McpHttpServerOptions extends McpSessionsOptions {
@@ -67,26 +68,25 @@ export async function startMcpHttpServer(options: McpHttpServerOptions): Promise
     allowedHosts: [inUrl(host), ...allowedHosts],
     authenticate: bearerOf(token),
   });
-  const server = createServer(nodeListener("/mcp", handler));
+  const server = createServer(nodeListener((request) => atPath("/mcp", request, handler)));
   const port = await listen(server, checked.port ?? 0, host);
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= closeServer(server, handler));
   return { url: `http://${inUrl(host)}:${port}/mcp`, token, close, [Symbol.asyncDispose]: close };
 }
 
+async function atPath(path: string, request: Request, handler: McpHandler): Promise<Response> {
+  if (new URL(request.url).pathname === path) return handler(request);
+  return refuse({ status: 404, message: `Not found; MCP is served at ${path}.` });
+}
+
 /** All clients with the token are one user. */
 function bearerOf(token: string): (request: Request) => true | undefined {
-  const expected = digest(token);
   return ({ headers }) => {
     // The scheme's case does not matter.
     const given = /^bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-    // Digests have equal lengths, and comparing them reveals nothing about the token.
-    return given !== undefined && timingSafeEqual(digest(given), expected) ? true : undefined;
+    return isSameSecret(token, given) ? true : undefined;
   };
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }
 
 async function listen(server: Server, port: number, host: string): Promise<number> {

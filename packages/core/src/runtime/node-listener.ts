@@ -1,19 +1,19 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { refuse } from "./refuse.ts";
 
-/** Serves a handler of standard requests, which never rejects, at one path of a Node server. */
-export function nodeListener(path: string, handler: (request: Request) => Promise<Response>): RequestListener {
+/**
+ * Serves a handler of standard requests with Node's own server. Its request's signal is aborted when the client has gone; a
+ * response whose body fails breaks the connection, by which the client notices that it is not complete.
+ *
+ * @param handler - must not reject; if it does, the connection is broken.
+ *
+ * @example
+ * createServer(nodeListener(async (request) => new Response(`You asked for ${request.url}`))).listen(3000);
+ */
+export function nodeListener(handler: (request: Request) => Promise<Response>): RequestListener {
   return (incoming, outgoing) => {
-    const answer = async (): Promise<void> => {
-      const [place] = (incoming.url ?? "").split("?");
-      const response =
-        place === path
-          ? await handler(standardRequest(incoming, outgoing))
-          : refuse({ status: 404, message: `Not found; MCP is served at ${path}.` });
-      await send(response, incoming, outgoing);
-    };
+    const answer = async (): Promise<void> => send(await handler(standardRequest(incoming, outgoing)), incoming, outgoing);
     // No one is left to tell: the client has gone, or sent an invalid request.
     answer().catch(() => outgoing.destroy());
   };

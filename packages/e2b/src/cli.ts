@@ -1,0 +1,66 @@
+#!/usr/bin/env node
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { inspect } from "node:util";
+import { FencedError, InvalidInputError } from "@fenced/core";
+import { nodeListener } from "@fenced/core/runtime";
+import { type CliOptions, parseOptions, UsageError } from "./cli/parse-options.ts";
+import { templatesOf } from "./cli/templates.ts";
+import { createE2BHandler } from "./create-e2b-handler.ts";
+
+const interruption = new AbortController();
+for (const [name, exitCode] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const) {
+  process.on(name, () => {
+    if (interruption.signal.aborted) process.exit(exitCode);
+    process.exitCode = exitCode;
+    interruption.abort();
+  });
+}
+
+try {
+  const options = parseOptions(process.argv.slice(2));
+  if (options !== undefined) await run(options);
+} catch (error) {
+  process.exitCode = error instanceof UsageError || InvalidInputError.isInstance(error) ? 2 : 1;
+  say(error instanceof UsageError || FencedError.isInstance(error) ? error.message : error);
+}
+process.exit();
+
+async function run(options: CliOptions): Promise<void> {
+  const given = process.env["FENCED_E2B_API_KEY"];
+  const key = given ?? `e2b_${randomBytes(20).toString("hex")}`;
+  const { port, host, domain, maxSandboxes } = options;
+  await using handler = createE2BHandler({
+    templates: templatesOf(options),
+    apiKeys: [key],
+    maxSandboxes,
+    ...(domain !== undefined && { domain }),
+    onError: say,
+  });
+  const server = createServer(nodeListener(handler)).listen(port, host);
+  // Uploads can take as long as they like.
+  server.requestTimeout = 0;
+  await once(server, "listening");
+  const address = server.address();
+  const listening = typeof address === "object" && address !== null ? address.port : port;
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${listening}`;
+  process.stdout.write(`${url}\n`);
+  // A key that the user chose is known, and should not be in a log.
+  if (given === undefined) process.stdout.write(`E2B_API_KEY=${key}\n`);
+  if (!["localhost", "::1"].includes(host) && !host.startsWith("127.")) {
+    say("Warning: the server accepts connections from other machines, without encryption.");
+  }
+  if (!interruption.signal.aborted) await once(interruption.signal, "abort");
+  server.close();
+  await handler.close();
+  server.closeAllConnections();
+}
+
+function say(message: unknown): void {
+  process.stderr.write(`${typeof message === "string" ? message : inspect(message)}\n`);
+}

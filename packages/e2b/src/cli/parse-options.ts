@@ -1,0 +1,95 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import * as z from "zod";
+
+/** A mistake in the command line, for the user to fix. */
+export class UsageError extends Error {}
+
+/** A template as the command line has it: `base=python:3-slim`. */
+export interface GivenTemplate {
+  readonly name: string;
+  /** An image, or `os-sandbox`. */
+  readonly source: string;
+}
+
+/** Parsed command-line options. */
+export interface CliOptions {
+  readonly template: readonly GivenTemplate[];
+  readonly port: number;
+  readonly host: string;
+  readonly domain?: string | undefined;
+  readonly network?: "open" | "none" | undefined;
+  readonly maxSandboxes: number;
+}
+
+const help = `
+Examples:
+  npx -y @fenced/e2b --template base=python:3-slim
+  npx -y @fenced/e2b --template base=os-sandbox --network open
+
+Clients set E2B_API_KEY to the server's key, and both E2B_API_URL and E2B_SANDBOX_URL to its address, which is the first
+line that the server prints. The key is that of FENCED_E2B_API_KEY, or a random one, which the server then prints.
+
+A template is an image for Docker or Podman that has Python 3.8 or later, or os-sandbox, which shows this machine's
+programs to the code. Without --network, code reaches only package indexes.`;
+
+/**
+ * @returns the options, or `undefined` if help was printed instead.
+ * @throws UsageError if an option is unknown or wrong.
+ */
+export function parseOptions(args: readonly string[]): CliOptions | undefined {
+  const command = createCommand();
+  try {
+    command.parse(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    throw new UsageError(`${error.message.replace(/^error: /, "")}\nAll options: fenced-e2b --help`);
+  }
+  const options = command.opts<CliOptions>();
+  const names = options.template.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`--template: ${twice} is given twice.`);
+  return options;
+}
+
+function createCommand(): Command {
+  return new Command("fenced-e2b")
+    .description("A server that speaks E2B's protocol, for the unmodified packages e2b and @e2b/code-interpreter.")
+    .version(packageVersion())
+    .option(
+      "--template <name=image>",
+      "a template and its image, or os-sandbox; repeatable (default: base=python:3-slim)",
+      template,
+      [],
+    )
+    .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
+    .option("--host <address>", "the address to listen on", "127.0.0.1")
+    .option("--domain <name>", "the domain whose subdomains lead to this server")
+    .addOption(new Option("--network <policy>", "what code can reach").choices(["open", "none"]))
+    .option("--max-sandboxes <number>", "maximum number of sandboxes", wholeFrom1, 32)
+    .addHelpText("after", help)
+    .configureOutput({ writeErr: () => undefined })
+    .exitOverride();
+}
+
+function template(text: string, before: readonly GivenTemplate[]): readonly GivenTemplate[] {
+  const [, name, source] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (name !== undefined && source !== undefined) return [...before, { name, source }];
+  throw new InvalidArgumentError("It must be a name and an image, such as base=python:3-slim.");
+}
+
+function wholeFrom1(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number, at least 1.");
+}
+
+function port(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number from 0 to 65535.");
+}
+
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return z.object({ version: z.string() }).parse(manifest).version;
+}

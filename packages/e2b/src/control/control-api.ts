@@ -1,0 +1,229 @@
+import { createHash } from "node:crypto";
+import { type JsonObject, QuotaExceededError } from "@fenced/core";
+import { isSameSecret } from "@fenced/core/runtime";
+import { httpStatus } from "@fenced/core/web";
+import { Hono, type Context } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import * as z from "zod";
+import type { E2BHandlerOptions } from "../e2b-handler-options.ts";
+import { E2BFailure } from "./e2b-failure.ts";
+import { listed } from "./list-sandboxes.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { isForClients, type Sandboxes } from "./sandboxes.ts";
+
+/** The version of E2B's `envd` whose behaviour this server has; clients choose by it what they send. */
+export const envdVersion = "0.6.4";
+
+const seconds = z.int().min(0).max(31_536_000);
+const variables = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));
+const createSchema = z.object({
+  templateID: z.string(),
+  timeout: seconds.optional(),
+  metadata: z.record(z.string(), z.string()).default({}),
+  envVars: variables.default({}),
+  secure: z.boolean().optional(),
+  autoPause: z.boolean().default(false),
+  allow_internet_access: z.boolean().default(true),
+  network: z.object({ denyOut: z.array(z.string()).optional() }).loose().optional(),
+  mcp: z.unknown().optional(),
+  volumeMounts: z.array(z.unknown()).optional(),
+});
+const timeoutSchema = z.object({ timeout: seconds });
+const connectSchema = z.object({ timeout: seconds.optional() });
+
+interface Variables {
+  readonly Variables: { owner: string };
+}
+
+/** What only E2B's own service has, by the beginning of its path. */
+const cloudOnly: readonly (readonly [path: string, what: string])[] = [
+  ["templates", "Templates are defined by the server's operator: see its option --template"],
+  ["v2/templates", "Templates are defined by the server's operator: see its option --template"],
+  ["v3/templates", "Templates are defined by the server's operator: see its option --template"],
+  ["volumes", "This server has no volumes; write to the sandbox's files"],
+  ["volumecontent", "This server has no volumes; write to the sandbox's files"],
+  ["secrets", "This server keeps no secrets; pass variables with `envs`"],
+  ["teams", "This server has no teams; it has API keys"],
+  ["snapshots", "This server cannot take snapshots"],
+];
+
+/** The control API: sandboxes are created, found and ended over it. */
+export function controlApi(options: E2BHandlerOptions, sandboxes: Sandboxes): Hono<Variables> {
+  const app = new Hono<Variables>();
+  const owners = options.apiKeys.map((key) => ({ key, owner: createHash("sha256").update(key).digest("hex") }));
+  app.onError((error) => failure(error, options.onError));
+  app.notFound((context) => context.json({ code: 404, message: "Not found" }, 404));
+  app.get("/health", (context) => context.body(null, 204));
+  app.use(bodyLimit({ maxSize: 1_048_576, onError: () => refuse(400, "The request has more than 1 MiB") }));
+  app.use(async (context, next) => {
+    const given = context.req.header("x-api-key");
+    // All keys are compared, so that the time does not tell which one it is.
+    const [found] = owners.filter(({ key }) => isSameSecret(key, given));
+    if (!found) return refuse(401, "The API key is missing or not valid; set E2B_API_KEY to a key of this server");
+    context.set("owner", found.owner);
+    return next();
+  });
+
+  const find = (context: Context<Variables>): Sandbox => {
+    const id = context.req.param("id") ?? "";
+    const sandbox = sandboxes.find(id, context.var.owner);
+    if (sandbox) return sandbox;
+    throw new E2BFailure(404, `sandbox "${id}" not found`);
+  };
+
+  for (const version of ["", "/v2"]) {
+    app.post(`${version}/sandboxes`, async (context) => {
+      const wanted = await bodyOf(context, createSchema);
+      assertPossible(wanted);
+      const { templateID, metadata, envVars, timeout = version === "" ? 15 : 300 } = wanted;
+      const sandbox = await sandboxes.create({
+        templateId: templateID,
+        owner: context.var.owner,
+        metadata,
+        env: envVars,
+        isSecure: version !== "" || (wanted.secure ?? false),
+        allowInternetAccess: wanted.allow_internet_access && wanted.network?.denyOut === undefined,
+        timeoutMs: timeout * 1000,
+        signal: context.req.raw.signal,
+      });
+      return context.json(described(sandbox, options), 201);
+    });
+    app.post(`${version}/sandboxes/:id/connect`, async (context) => {
+      const sandbox = find(context);
+      const { timeout } = await bodyOf(context, connectSchema);
+      // It never shortens the life of a sandbox.
+      const left = sandbox.endAt.getTime() - Date.now();
+      if (timeout !== undefined && timeout * 1000 > left) sandboxes.setTimeout(sandbox, timeout * 1000);
+      return context.json(described(sandbox, options));
+    });
+    app.get(`${version}/sandboxes`, (context) => {
+      const { items, next } = listed(sandboxes.all(context.var.owner), new URL(context.req.url).searchParams);
+      if (next !== undefined) context.header("x-next-token", next);
+      return context.json(items.map((sandbox) => detailed(sandbox)));
+    });
+  }
+  app.get("/sandboxes/:id", (context) => {
+    const sandbox = find(context);
+    return context.json({ ...described(sandbox, options), ...detailed(sandbox) });
+  });
+  app.delete("/sandboxes/:id", async (context) => {
+    await sandboxes.kill(find(context));
+    return context.body(null, 204);
+  });
+  app.post("/sandboxes/:id/timeout", async (context) => {
+    const sandbox = find(context);
+    const { timeout } = await bodyOf(context, timeoutSchema);
+    sandboxes.setTimeout(sandbox, timeout * 1000);
+    return context.body(null, 204);
+  });
+  app.post("/sandboxes/:id/refreshes", (context) => {
+    find(context);
+    return context.body(null, 204);
+  });
+  app.get("/sandboxes/:id/metrics", async (context) => {
+    const usage = await find(context).usage();
+    const [start, end] = [context.req.query("start"), context.req.query("end")].map((text) => Number(text ?? Number.NaN));
+    const within = usage.filter(
+      ({ timestampUnix }) => !(timestampUnix < (start ?? Number.NaN)) && !(timestampUnix > (end ?? Number.NaN)),
+    );
+    return context.json(within);
+  });
+  for (const action of ["pause", "resume", "snapshots", "fork"]) {
+    app.post(`/sandboxes/:id/${action}`, (context) => {
+      find(context);
+      throw new E2BFailure(501, `This server cannot do that yet: ${action}`);
+    });
+  }
+  app.put("/sandboxes/:id/network", (context) => {
+    find(context);
+    throw new E2BFailure(501, "The network of a sandbox is defined by its template and cannot be changed here");
+  });
+  app.get("/sandboxes/:id/logs", (context) => {
+    find(context);
+    throw new E2BFailure(501, "This server keeps no logs; read the output of your commands");
+  });
+  for (const [path, message] of cloudOnly) {
+    for (const each of [`/${path}`, `/${path}/*`]) {
+      app.all(each, () => {
+        throw new E2BFailure(501, message);
+      });
+    }
+  }
+  return app;
+}
+
+/** @throws E2BFailure if a sandbox cannot be as its client wants it. */
+function assertPossible({ autoPause, mcp, volumeMounts }: z.infer<typeof createSchema>): void {
+  if (autoPause) throw new E2BFailure(501, "This server cannot pause sandboxes yet; create it without autoPause");
+  if (mcp !== undefined && mcp !== null) throw new E2BFailure(501, "This server has no MCP gateway");
+  if (volumeMounts !== undefined && volumeMounts.length > 0) throw new E2BFailure(501, "This server has no volumes");
+}
+
+async function bodyOf<T>({ req }: Context, schema: z.ZodType<T>): Promise<T> {
+  const text = await req.text();
+  const body = schema.safeParse(parse(text === "" ? "{}" : text));
+  if (body.success) return body.data;
+  const [issue] = body.error.issues;
+  throw new E2BFailure(400, `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "wrong"}`);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new E2BFailure(400, "The request's body is not valid JSON");
+  }
+}
+
+/** What a client needs to use a sandbox. */
+function described({ settings, token, trafficToken }: Sandbox, { domain }: E2BHandlerOptions): JsonObject {
+  return {
+    sandboxID: settings.id,
+    templateID: settings.templateId,
+    alias: settings.templateId,
+    clientID: "fenced",
+    envdVersion,
+    trafficAccessToken: trafficToken,
+    ...(token !== undefined && { envdAccessToken: token }),
+    ...(domain !== undefined && { domain }),
+  };
+}
+
+function detailed({ settings, startedAt, endAt }: Sandbox): JsonObject {
+  return {
+    sandboxID: settings.id,
+    templateID: settings.templateId,
+    alias: settings.templateId,
+    clientID: "fenced",
+    envdVersion,
+    startedAt: startedAt.toISOString(),
+    endAt: endAt.toISOString(),
+    state: "running",
+    metadata: { ...settings.metadata },
+    // The template's executor knows its limits; these are not they.
+    cpuCount: 1,
+    memoryMB: 0,
+    diskSizeMB: 0,
+    allowInternetAccess: settings.allowInternetAccess,
+    lifecycle: { onTimeout: "kill", autoResume: false },
+  };
+}
+
+function failure(error: unknown, onError: E2BHandlerOptions["onError"]): Response {
+  if (error instanceof E2BFailure) return refuse(error.status, error.message);
+  const status = httpStatus(error);
+  if (status === 500) (onError ?? warn)(error);
+  const message = isForClients(error) ? error.message : "Internal error; see the server's log";
+  const response = refuse(status, message);
+  // Clients try again by themselves.
+  if (QuotaExceededError.isInstance(error)) response.headers.set("retry-after", "1");
+  return response;
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}
+
+function refuse(status: number, message: string): Response {
+  return Response.json({ code: status, message }, { status });
+}

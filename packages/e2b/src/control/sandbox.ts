@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import type { CodeExecutor, ExecutorProcesses } from "@fenced/core";
+import { isSameSecret } from "@fenced/core/runtime";
+import { ConnectError } from "../envd/connect-error.ts";
+import { PolledWatchers } from "../envd/polled-watchers.ts";
+import { SandboxProcesses } from "../envd/sandbox-processes.ts";
+import { Guest } from "../guest/guest.ts";
+import { type Usage, UsageLog } from "./usage-log.ts";
+
+/** What a sandbox was created with. */
+export interface SandboxSettings {
+  readonly id: string;
+  readonly templateId: string;
+  /** Who may see it: the digest of the API key that created it. */
+  readonly owner: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** Without it, `envd` asks for no token. */
+  readonly isSecure: boolean;
+  readonly allowInternetAccess: boolean;
+}
+
+/** A sandbox, from its creation until it is killed, its time is up, or it breaks down. */
+export class Sandbox {
+  readonly settings: SandboxSettings;
+  readonly startedAt: Date = new Date();
+  /** When it ends by itself. */
+  endAt: Date;
+  /** Its token for `envd`; `undefined` if it has none. */
+  readonly token: string | undefined;
+  readonly trafficToken: string = newToken();
+  readonly processes: SandboxProcesses;
+  readonly watchers: PolledWatchers = new PolledWatchers();
+  readonly #executor: CodeExecutor;
+  readonly #usage = new UsageLog();
+  readonly #ending = new AbortController();
+  #guest: Promise<Guest> | undefined;
+
+  /** @param executor - started. */
+  constructor(settings: SandboxSettings, executor: CodeExecutor, endAt: Date) {
+    this.settings = settings;
+    this.endAt = endAt;
+    this.token = settings.isSecure ? newToken() : undefined;
+    this.#executor = executor;
+    this.processes = new SandboxProcesses({
+      processes: () => this.#processes,
+      env: settings.env,
+      home: executor.workspacePath,
+      guest: () => this.guest(),
+    });
+  }
+
+  /** Aborted when it has ended, which breaks all of its connections. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** The program in it that serves its files. */
+  async guest(): Promise<Guest> {
+    const guest = await this.#guest?.catch(() => undefined);
+    if (guest && !guest.isGone) return guest;
+    this.#guest = Guest.start(this.#processes);
+    return this.#guest;
+  }
+
+  /** What it has used, as far as it was asked for. */
+  async usage(): Promise<readonly Usage[]> {
+    return this.#usage.measure(await this.guest());
+  }
+
+  /** Whether this is the token of its `envd`, if it has one. */
+  accepts(token: string | undefined): boolean {
+    return this.token === undefined || isSameSecret(this.token, token);
+  }
+
+  /** Call this when it has ended. */
+  ended(reason: string): void {
+    this.watchers.closeAll();
+    this.#ending.abort(new ConnectError("unavailable", reason));
+  }
+
+  get #processes(): ExecutorProcesses {
+    const { processes } = this.#executor;
+    if (processes) return processes;
+    throw new ConnectError("unimplemented", "The template's executor cannot start programs");
+  }
+}
+
+/** A token with 256 random bits. */
+export function newToken(): string {
+  return randomBytes(32).toString("hex");
+}

@@ -1,0 +1,151 @@
+import { randomInt } from "node:crypto";
+import { type CodeExecutor, FencedError } from "@fenced/core";
+import { afterMs } from "@fenced/core/abort";
+import { type DrainOptions, ExecutorSessions } from "@fenced/pool";
+import type { E2BHandlerOptions, SandboxTemplate } from "../e2b-handler-options.ts";
+import { E2BFailure } from "./e2b-failure.ts";
+import { Sandbox, type SandboxSettings } from "./sandbox.ts";
+
+/** A sandbox that a client wants. */
+export interface NewSandbox extends Omit<SandboxSettings, "id"> {
+  /** How long it lives, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** All sandboxes of a server. Each is a session of `ExecutorSessions`, which owns its executor. */
+export class Sandboxes {
+  readonly #options: E2BHandlerOptions;
+  readonly #sessions: ExecutorSessions;
+  readonly #starting = new Map<string, SandboxSettings>();
+  readonly #sandboxes = new Map<string, Sandbox>();
+  readonly #timers = new Map<string, () => void>();
+
+  constructor(options: E2BHandlerOptions) {
+    this.#options = options;
+    const { maxSandboxes = 32, startTimeoutMs, onError } = options;
+    this.#sessions = new ExecutorSessions({
+      create: (id, signal) => this.#createExecutor(id, signal),
+      idleTimeoutMs: Infinity,
+      maxSessions: maxSandboxes,
+      ...(startTimeoutMs !== undefined && { startTimeoutMs }),
+      onSessionLost: (id, reason) => this.#lost(id, reason),
+      ...(onError && { onError }),
+    });
+  }
+
+  /** The longest time that a sandbox can live from now on, in milliseconds. */
+  get maxTimeoutMs(): number {
+    return this.#options.maxTimeoutMs ?? 86_400_000;
+  }
+
+  /** @throws E2BFailure if there is no such template, or the time is too long; FencedError if it cannot be started. */
+  async create({ timeoutMs, signal, ...wanted }: NewSandbox): Promise<Sandbox> {
+    this.#template(wanted.templateId);
+    this.#checkTimeout(timeoutMs);
+    const settings: SandboxSettings = { ...wanted, id: newId() };
+    const { id } = settings;
+    this.#starting.set(id, settings);
+    const executor = this.#sessions.executor(id);
+    try {
+      await executor.start({ signal });
+      const sandbox = new Sandbox(settings, executor, new Date());
+      this.#sandboxes.set(id, sandbox);
+      this.setTimeout(sandbox, timeoutMs);
+      return sandbox;
+    } catch (error) {
+      await this.#sessions.end(id);
+      throw error;
+    } finally {
+      this.#starting.delete(id);
+    }
+  }
+
+  /** Returns a sandbox; `undefined` if there is none, or it is another owner's. Any owner: pass none. */
+  find(id: string, owner?: string): Sandbox | undefined {
+    const sandbox = this.#sandboxes.get(id);
+    return sandbox && (owner === undefined || sandbox.settings.owner === owner) ? sandbox : undefined;
+  }
+
+  /** All sandboxes of an owner, or of all owners. */
+  all(owner?: string): readonly Sandbox[] {
+    return [...this.#sandboxes.values()].filter(({ settings }) => owner === undefined || settings.owner === owner);
+  }
+
+  /** Kills a sandbox and deletes everything in it. */
+  async kill(sandbox: Sandbox, reason = "The sandbox was killed"): Promise<void> {
+    const { id } = sandbox.settings;
+    this.#forget(sandbox, reason);
+    await this.#sessions.end(id);
+  }
+
+  /**
+   * Lets a sandbox live for so many milliseconds from now.
+   *
+   * @throws E2BFailure if that is too long.
+   */
+  setTimeout(sandbox: Sandbox, timeoutMs: number): void {
+    this.#checkTimeout(timeoutMs);
+    const { id } = sandbox.settings;
+    this.#timers.get(id)?.();
+    sandbox.endAt = new Date(Date.now() + timeoutMs);
+    const end = (): void => {
+      this.kill(sandbox, "The time of the sandbox is up").catch((error: unknown) => this.#options.onError?.(error));
+    };
+    this.#timers.set(id, afterMs(timeoutMs, end));
+  }
+
+  /** Ends all sandboxes for good. */
+  async close(options: DrainOptions): Promise<void> {
+    for (const sandbox of this.all()) this.#forget(sandbox, "The server is shutting down");
+    await this.#sessions.drain(options);
+  }
+
+  async #createExecutor(id: string, signal: AbortSignal): Promise<CodeExecutor> {
+    const settings = this.#starting.get(id);
+    // A session that has ended does not begin again.
+    if (!settings) throw new E2BFailure(404, "The sandbox was not found");
+    const { templateId: template, env, allowInternetAccess } = settings;
+    return this.#template(template)({ template, env, allowInternetAccess, signal });
+  }
+
+  #template(name: string): SandboxTemplate {
+    const { templates } = this.#options;
+    const template = Object.hasOwn(templates, name) ? templates[name] : undefined;
+    if (template) return template;
+    throw new E2BFailure(404, `template '${name}' not found; this server has ${Object.keys(templates).join(", ")}`);
+  }
+
+  #checkTimeout(timeoutMs: number): void {
+    if (timeoutMs <= this.maxTimeoutMs) return;
+    const hours = Math.round(this.maxTimeoutMs / 36_000) / 100;
+    throw new E2BFailure(400, `Timeout cannot be greater than ${hours} hours`);
+  }
+
+  #lost(id: string, reason: string): void {
+    const sandbox = this.#sandboxes.get(id);
+    if (!sandbox) return;
+    this.#forget(sandbox, `The sandbox was lost: ${reason}`);
+    this.#sessions.end(id).catch((error: unknown) => this.#options.onError?.(error));
+  }
+
+  #forget(sandbox: Sandbox, reason: string): void {
+    const { id } = sandbox.settings;
+    this.#timers.get(id)?.();
+    this.#timers.delete(id);
+    this.#sandboxes.delete(id);
+    sandbox.ended(reason);
+  }
+}
+
+/** Like those of E2B: one label of a host name, without a hyphen, and 103 random bits. */
+function newId(): string {
+  const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  return `i${Array.from({ length: 20 }, () => letters.charAt(randomInt(letters.length))).join("")}`;
+}
+
+/** Whether an error's message is meant for clients. */
+export function isForClients(error: unknown): error is FencedError | E2BFailure {
+  return FencedError.isInstance(error) || error instanceof E2BFailure;
+}

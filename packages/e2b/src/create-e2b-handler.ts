@@ -1,0 +1,101 @@
+import { checkOptions } from "@fenced/core/options";
+import type { DrainOptions } from "@fenced/pool";
+import { controlApi } from "./control/control-api.ts";
+import type { Sandbox } from "./control/sandbox.ts";
+import { Sandboxes } from "./control/sandboxes.ts";
+import { type E2BHandlerOptions, e2bHandlerOptions } from "./e2b-handler-options.ts";
+import { envdApi } from "./envd/envd-api.ts";
+import { isSigned } from "./envd/signature.ts";
+
+const envdPort = 49_983;
+
+/** Handles requests of clients that speak E2B's protocol. */
+export interface E2BHandler extends AsyncDisposable {
+  /** Answers one request; never rejects. Mount it at all paths, and at all hosts that lead to sandboxes. */
+  (request: Request): Promise<Response>;
+  /**
+   * Kills all sandboxes, and resolves when nothing of them is left. Refuses new ones. Idempotent.
+   *
+   * @throws InvalidInputError if an option is wrong.
+   */
+  close(options?: DrainOptions): Promise<void>;
+}
+
+/**
+ * Serves E2B's protocol: the unmodified packages `e2b` and `@e2b/code-interpreter` then create their sandboxes here. A
+ * function from a standard `Request` to a `Response`, for Hono, Node, Deno, Bun and others.
+ *
+ * Clients set `E2B_API_KEY` to one of the keys, and both `E2B_API_URL` and `E2B_SANDBOX_URL` to the server's address; or,
+ * with `domain`, only `E2B_DOMAIN`.
+ *
+ * @throws InvalidInputError if an option is unknown or wrong.
+ *
+ * @example
+ * const handler = createE2BHandler({
+ *   templates: { base: () => new DockerCommandLineCodeExecutor({ workspacePath: "/home/user" }) },
+ *   apiKeys: [process.env.SANDBOX_KEY],
+ * });
+ * serve({ fetch: handler, port: 3000 });
+ */
+export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
+  const checked = checkOptions(e2bHandlerOptions, options, "createE2BHandler");
+  const sandboxes = new Sandboxes(checked);
+  const control = controlApi(checked, sandboxes);
+  const { domain, onError = warn } = checked;
+  const answer = async (request: Request): Promise<Response> => {
+    const address = addressOf(request, domain);
+    if (!address) {
+      const signed = bySignature(request, sandboxes);
+      return signed ? envdApi(request, signed) : control.fetch(request);
+    }
+    const sandbox = sandboxes.find(address.id);
+    if (!sandbox) return gone(address.id, "The sandbox was not found");
+    if (address.port === envdPort) return envdApi(request, sandbox);
+    return gone(address.id, `This server does not lead to port ${address.port} of sandboxes`);
+  };
+  const handle = async (request: Request): Promise<Response> => {
+    try {
+      return await answer(request);
+    } catch (error) {
+      onError(error);
+      return Response.json({ code: 500, message: "Internal error; see the server's log" }, { status: 500 });
+    }
+  };
+  let closing: Promise<void> | undefined;
+  const close = (drain: DrainOptions = { graceMs: 0 }): Promise<void> => (closing ??= sandboxes.close(drain));
+  return Object.assign(handle, { close, [Symbol.asyncDispose]: () => close() });
+}
+
+/** A port of a sandbox. */
+interface SandboxAddress {
+  readonly id: string;
+  readonly port: number;
+}
+
+/** Which sandbox a request is for: its headers say it, or its host name does. */
+function addressOf({ headers, url }: Request, domain: string | undefined): SandboxAddress | undefined {
+  const id = headers.get("e2b-sandbox-id");
+  if (id !== null) return { id, port: Number(headers.get("e2b-sandbox-port") ?? envdPort) };
+  if (domain === undefined) return undefined;
+  const host = headers.get("host") ?? new URL(url).host;
+  if (!host.endsWith(`.${domain}`)) return undefined;
+  const [, port, named] = /^(\d+)-([a-z0-9]+)$/.exec(host.slice(0, -domain.length - 1)) ?? [];
+  return named === undefined ? undefined : { id: named, port: Number(port) };
+}
+
+/** A signed address says nothing of its sandbox, so it is that of whose token it was signed with. */
+function bySignature(request: Request, sandboxes: Sandboxes): Sandbox | undefined {
+  const url = new URL(request.url);
+  if (!url.pathname.endsWith("/files") || !url.searchParams.has("signature")) return undefined;
+  const operation = request.method === "POST" ? "write" : "read";
+  return sandboxes.all().find(({ token }) => token !== undefined && isSigned(url, operation, token) !== false);
+}
+
+/** Clients take this status for the end of a sandbox. */
+function gone(sandboxId: string, message: string): Response {
+  return Response.json({ sandboxId, message, code: 502 }, { status: 502 });
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}

@@ -1,0 +1,67 @@
+import type { CodeExecutor } from "@fenced/core";
+import {
+  callbackOption,
+  optionsSchema,
+  type OptionSchemas,
+  timeLimitOption,
+  wholeNumberOption,
+} from "@fenced/core/options";
+import * as z from "zod";
+
+/** What a client wants of a new sandbox. */
+export interface SandboxRequest {
+  /** The template's name. */
+  readonly template: string;
+  /** Environment variables; all processes of the sandbox get them, whatever the executor does. */
+  readonly env: Readonly<Record<string, string>>;
+  /** False if the client wants a sandbox that cannot reach the internet: give it an executor with `network: "none"`. */
+  readonly allowInternetAccess: boolean;
+  /** Aborted when the sandbox is no longer wanted. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Creates the executor of a new sandbox, which the handler owns: return a new one each time. Its `processes` must start
+ * programs, and Python 3.8 or later must be there; `python3` serves the files.
+ */
+export type SandboxTemplate = (request: SandboxRequest) => CodeExecutor | Promise<CodeExecutor>;
+
+/** Options of `createE2BHandler`. */
+export interface E2BHandlerOptions {
+  /**
+   * How sandboxes are created, by the names that clients use. `e2b` asks for `base` if its user names none, and
+   * `@e2b/code-interpreter` for `code-interpreter-v1`.
+   */
+  readonly templates: Readonly<Record<string, SandboxTemplate>>;
+  /** The keys that clients may have. Those of one key cannot see the sandboxes of another. */
+  readonly apiKeys: readonly [string, ...string[]];
+  /**
+   * The domain whose subdomains `PORT-SANDBOX.domain` lead to this server, with the port if it is not 443. Default: none;
+   * clients then need the server's address in `E2B_SANDBOX_URL`.
+   */
+  readonly domain?: string | undefined;
+  /** Maximum number of sandboxes. Default: 32. */
+  readonly maxSandboxes?: number | undefined;
+  /** How long a sandbox can live at most from now on, in milliseconds; clients that want more get 400. Default: 24 hours. */
+  readonly maxTimeoutMs?: number | undefined;
+  /** Time limit for creating and starting a sandbox in milliseconds. `Infinity`: no limit. Default: 120,000. */
+  readonly startTimeoutMs?: number | undefined;
+  /** Receives errors that clients only know as "internal error". Default: a process warning. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** Validates the options. */
+export const e2bHandlerOptions: z.ZodType<E2BHandlerOptions> = optionsSchema({
+  templates: z
+    .record(z.string().min(1), callbackOption<SandboxTemplate>())
+    .refine((templates) => Object.keys(templates).length > 0, "must have at least one template"),
+  apiKeys: z.tuple([z.string().min(1)], z.string().min(1)).readonly(),
+  domain: z
+    .string()
+    .regex(/^[\w.-]+(?::\d+)?$/, "must be a domain, perhaps with a port: sandboxes.example:8443")
+    .exactOptional(),
+  maxSandboxes: wholeNumberOption({ from: 1 }).exactOptional(),
+  maxTimeoutMs: wholeNumberOption({ from: 1000 }).exactOptional(),
+  startTimeoutMs: timeLimitOption.exactOptional(),
+  onError: callbackOption<(error: unknown) => void>().exactOptional(),
+} satisfies OptionSchemas<E2BHandlerOptions>);

@@ -1,0 +1,133 @@
+import { ByteQueue, type JsonValue, JsonLimitError, parseJson } from "@fenced/core";
+import { joinSignals, untilAborted } from "@fenced/core/abort";
+import * as z from "zod";
+import { ConnectError } from "./connect-error.ts";
+
+/** Maximum length of a request's message, in bytes. */
+const longestMessage = 16_777_216;
+/** A message that ends a stream. */
+const endFlag = 2;
+
+/** Bytes in a message: base64. */
+export const bytesSchema: z.ZodType<Uint8Array> = z
+  .base64()
+  .transform((text): Uint8Array => Buffer.from(text, "base64"));
+
+/** What a call gets besides its message. */
+export interface Call {
+  /** Aborted when the client has gone, or the sandbox has ended. */
+  readonly signal: AbortSignal;
+  readonly headers: Headers;
+}
+
+/** Answers one request with one message. */
+export async function unary<T>(
+  request: Request,
+  schema: z.ZodType<T>,
+  handle: (message: T) => Promise<JsonValue>,
+): Promise<Response> {
+  try {
+    return Response.json(await handle(check(schema, parse(await readBody(request)))));
+  } catch (error) {
+    const problem = toConnectError(error);
+    return Response.json(problem, { status: problem.status });
+  }
+}
+
+/**
+ * Answers one request with a stream of messages. An error is its last message; only the end of the sandbox breaks the
+ * connection, by which clients notice it.
+ *
+ * @param ended - aborted when the sandbox has ended.
+ */
+export async function serverStream<T>(
+  request: Request,
+  schema: z.ZodType<T>,
+  ended: AbortSignal,
+  handle: (message: T, call: Call) => AsyncIterable<JsonValue>,
+): Promise<Response> {
+  // Before the response: some clients take a broken connection for an end if it was not to be used again, as after an
+  // unread request.
+  const received = await readBody(request).catch((error: unknown) => toConnectError(error));
+  const leaving = new AbortController();
+  const signal = joinSignals(request.signal, ended, leaving.signal);
+  const messages = async function* (): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      if (received instanceof ConnectError) throw received;
+      const message = check(schema, openEnvelope(received));
+      for await (const each of handle(message, { signal, headers: request.headers })) yield envelope(0, each);
+      ended.throwIfAborted();
+      yield envelope(endFlag, {});
+    } catch (error) {
+      ended.throwIfAborted();
+      yield envelope(endFlag, { error: toConnectError(error).toJSON() });
+    }
+  };
+  const pieces = messages();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      // A handler may wait for something that the end of the sandbox does not end.
+      const next = await untilAborted(pieces.next(), ended);
+      if (next.done === true) controller.close();
+      else controller.enqueue(next.value);
+    },
+    cancel() {
+      leaving.abort();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "application/connect+json" } });
+}
+
+/** @throws ConnectError with what a client may know. */
+export function toConnectError(error: unknown): ConnectError {
+  if (error instanceof ConnectError) return error;
+  return new ConnectError("internal", "Internal error; see the server's log", { cause: error });
+}
+
+/** @throws ConnectError if the request is too long. */
+async function readBody({ body }: Request): Promise<Uint8Array> {
+  const bytes = new ByteQueue();
+  const pieces: AsyncIterable<Uint8Array> = body ?? ReadableStream.from<Uint8Array>([]);
+  for await (const piece of pieces) {
+    if (bytes.length + piece.length > longestMessage) {
+      throw new ConnectError("resource_exhausted", "The request has more than 16 MiB");
+    }
+    bytes.add(piece);
+  }
+  return bytes.take();
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return bytes.length === 0 ? {} : parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof JsonLimitError)) throw error;
+    throw new ConnectError("invalid_argument", "The request's body is not valid JSON");
+  }
+}
+
+function openEnvelope(bytes: Uint8Array): unknown {
+  if (bytes.length < 5) throw badEnvelope();
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
+  if (bytes[0] !== 0 || length !== bytes.length - 5) throw badEnvelope();
+  return parse(bytes.subarray(5));
+}
+
+function badEnvelope(): ConnectError {
+  return new ConnectError("invalid_argument", "The request is not one uncompressed message of the Connect protocol");
+}
+
+function envelope(flags: number, message: JsonValue): Uint8Array {
+  const text = Buffer.from(JSON.stringify(message));
+  const header = Buffer.alloc(5);
+  header.writeUInt8(flags, 0);
+  header.writeUInt32BE(text.length, 1);
+  return Buffer.concat([header, text]);
+}
+
+function check<T>(schema: z.ZodType<T>, message: unknown): T {
+  const checked = schema.safeParse(message);
+  if (checked.success) return checked.data;
+  const [issue] = checked.error.issues;
+  throw new ConnectError("invalid_argument", `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "wrong"}`);
+}

@@ -1,0 +1,277 @@
+import { once } from "node:events";
+import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
+import { type JsonObject, wellFormed } from "@fenced/core";
+import * as z from "zod";
+import type { Sandbox } from "../control/sandbox.ts";
+import { type Guest, NoSpaceError } from "../guest/guest.ts";
+import { ConnectError } from "./connect-error.ts";
+import { toConnectError } from "./connect-protocol.ts";
+import { isSigned } from "./signature.ts";
+
+const pieceBytes = 262_144;
+const openedSchema = z.object({ handle: z.int(), size: z.number().nonnegative(), modified: z.number() });
+const createdSchema = z.object({ handle: z.int(), path: z.string() });
+const metadataSchema = z.object({ metadata: z.record(z.string(), z.string()) });
+
+/** A request for a file, after its client was found to be allowed to send it. */
+interface Transfer {
+  readonly request: Request;
+  readonly url: URL;
+  readonly guest: Guest;
+}
+
+/** Answers a request for `/files`. */
+export async function files(request: Request, sandbox: Sandbox): Promise<Response> {
+  try {
+    const url = new URL(request.url);
+    assertAllowed(request, url, sandbox);
+    assertUser(url.searchParams.get("username"));
+    const guest = await sandbox.guest();
+    if (request.method === "GET" || request.method === "HEAD") return await download({ request, url, guest });
+    if (request.method === "POST") return Response.json(await upload({ request, url, guest }));
+    throw new ConnectError("unimplemented", "Files can be read with GET and written with POST");
+  } catch (error) {
+    return refusal(error);
+  }
+}
+
+/** Accounts of E2B's sandboxes. Here each sandbox has one account, which answers to both names. */
+const users: ReadonlySet<string> = new Set(["user", "root"]);
+
+/** @throws ConnectError if the user is not one of those that a sandbox knows. */
+export function assertUser(name: string | null | undefined): void {
+  if (name === null || name === undefined || name === "" || users.has(name)) return;
+  throw new ConnectError("unauthenticated", `There is no user '${name}'; a sandbox has "user" and "root"`);
+}
+
+function assertAllowed(request: Request, url: URL, sandbox: Sandbox): void {
+  const { token } = sandbox;
+  if (token === undefined) return;
+  const given = request.headers.get("x-access-token");
+  if (given !== null) {
+    if (sandbox.accepts(given)) return;
+    throw new ConnectError("unauthenticated", "The access token is not valid");
+  }
+  if (!url.searchParams.has("signature")) throw new ConnectError("unauthenticated", "signature or access token is missing");
+  const signed = isSigned(url, request.method === "POST" ? "write" : "read", token);
+  if (signed === true) return;
+  throw new ConnectError("unauthenticated", signed === "expired" ? "signature is already expired" : "invalid signature");
+}
+
+function refusal(error: unknown): Response {
+  const problem = toConnectError(error);
+  const status = problem instanceof NoSpaceError ? 507 : problem.status;
+  return Response.json({ code: status, message: problem.message }, { status });
+}
+
+async function download({ request, url, guest }: Transfer): Promise<Response> {
+  const path = url.searchParams.get("path") ?? "";
+  const { result: opened } = await guest.request("open", { path }, openedSchema);
+  const close = async (): Promise<void> => {
+    await guest.request("close", { handle: opened.handle }, z.unknown()).catch(() => {});
+  };
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const headers = new Headers({
+    "content-type": "application/octet-stream",
+    "content-disposition": `inline; filename*=UTF-8''${encodeURIComponent(wellFormed(name))}`,
+    "last-modified": new Date(opened.modified * 1000).toUTCString(),
+    vary: "Accept-Encoding",
+  });
+  if (request.method === "HEAD") {
+    await close();
+    return new Response(null, { headers });
+  }
+  const range = rangeOf(request.headers.get("range"), opened.size);
+  if (range === "unsatisfiable") {
+    await close();
+    return new Response(null, { status: 416, headers: { "content-range": `bytes */${opened.size}` } });
+  }
+  if (range) await guest.request("seek", { handle: opened.handle, position: range.from }, z.unknown());
+  const most = range ? range.to - range.from + 1 : Infinity;
+  const content = ReadableStream.from(contentOf(guest, { handle: opened.handle, most, close }));
+  if (range) {
+    headers.set("content-range", `bytes ${range.from}-${range.to}/${opened.size}`);
+    headers.set("content-length", String(most));
+    return new Response(content, { status: 206, headers });
+  }
+  if (opened.size > 0 && acceptsGzip(request.headers.get("accept-encoding"))) {
+    headers.set("content-encoding", "gzip");
+    return new Response(content.pipeThrough(new CompressionStream("gzip")), { headers });
+  }
+  if (opened.size > 0) return new Response(content, { headers });
+  // The kernel's own files say that they are empty.
+  const pieces = content.getReader();
+  const { done, value } = await pieces.read();
+  if (done) return new Response(new Uint8Array(), { headers });
+  pieces.releaseLock();
+  return new Response(ReadableStream.from(startingWith(value, content)), { headers });
+}
+
+async function* startingWith(
+  first: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  yield first;
+  yield* rest;
+}
+
+async function* contentOf(
+  guest: Guest,
+  { handle, most, close }: { readonly handle: number; readonly most: number; readonly close: () => Promise<void> },
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    let left = most;
+    while (left > 0) {
+      const { data } = await guest.request("read", { handle, size: Math.min(left, pieceBytes) }, z.unknown());
+      if (data.length === 0) return;
+      left -= data.length;
+      yield data;
+    }
+  } finally {
+    await close();
+  }
+}
+
+/** The first range of a header, if it is one that can be answered; other headers are ignored, as RFC 9110 allows. */
+function rangeOf(
+  header: string | null,
+  size: number,
+): { readonly from: number; readonly to: number } | "unsatisfiable" | undefined {
+  const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header ?? "") ?? [];
+  if (first === "" && last === "") return undefined;
+  const from = first === "" ? Math.max(0, size - Number(last)) : Number(first);
+  const to = first === "" || last === "" ? size - 1 : Math.min(Number(last), size - 1);
+  return from <= to ? { from, to } : "unsatisfiable";
+}
+
+function acceptsGzip(header: string | null): boolean {
+  return (header ?? "").split(",").some((part) => {
+    const [name = "", ...parameters] = part.split(";").map((word) => word.trim().toLowerCase());
+    return name === "gzip" && !parameters.includes("q=0");
+  });
+}
+
+async function upload({ request, url, guest }: Transfer): Promise<JsonObject[]> {
+  const path = url.searchParams.get("path");
+  const metadata = metadataOf(request.headers);
+  const body = bodyOf(request);
+  const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  if (type === "application/octet-stream") {
+    if (path === null) throw new ConnectError("invalid_argument", "The query has no path");
+    return [await write(guest, { path, content: body, metadata })];
+  }
+  if (type === "multipart/form-data") return uploadParts(guest, { request, body, path, metadata });
+  const wanted = "multipart/form-data or application/octet-stream";
+  throw new ConnectError("invalid_argument", `The content type '${type}' is not supported, only ${wanted}`);
+}
+
+function bodyOf(request: Request): AsyncIterable<Uint8Array> {
+  const body = request.body ?? ReadableStream.from<Uint8Array>([]);
+  const encoding = request.headers.get("content-encoding") ?? "identity";
+  if (encoding === "identity") return body;
+  if (encoding === "gzip") return body.pipeThrough(new DecompressionStream("gzip"));
+  throw new ConnectError("invalid_argument", `The content encoding '${encoding}' is not supported, only gzip`);
+}
+
+/** Metadata in headers: `X-Metadata-Name: value`. */
+function metadataOf(headers: Headers): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of headers) {
+    if (!name.startsWith("x-metadata-") || name === "x-metadata-") continue;
+    if (!/^[\x20-\x7e]*$/.test(value)) throw new ConnectError("invalid_argument", "Metadata must be printable ASCII");
+    found[name.slice("x-metadata-".length)] = value;
+  }
+  return found;
+}
+
+interface FileToWrite {
+  readonly path: string;
+  readonly content: AsyncIterable<Uint8Array>;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+async function write(guest: Guest, { path, content, metadata }: FileToWrite): Promise<JsonObject> {
+  const { result: created } = await guest.request("create", { path }, createdSchema);
+  const { handle } = created;
+  try {
+    for await (const piece of content) {
+      for (let at = 0; at < piece.length; at += pieceBytes) {
+        await guest.request("write", { handle }, z.unknown(), piece.subarray(at, at + pieceBytes));
+      }
+    }
+    const { result } = await guest.request("metadata", { handle, metadata: { ...metadata } }, metadataSchema);
+    const kept = Object.keys(result.metadata).length > 0 ? { metadata: result.metadata } : {};
+    const name = created.path.slice(created.path.lastIndexOf("/") + 1);
+    return { name, path: created.path, type: "file", ...kept };
+  } catch (error) {
+    if (error instanceof ConnectError) throw error;
+    throw new ConnectError("invalid_argument", "The request's body ended early, or cannot be decoded", { cause: error });
+  } finally {
+    await guest.request("close", { handle }, z.unknown()).catch(() => {});
+  }
+}
+
+interface Parts {
+  readonly request: Request;
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly path: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Writes the parts named `file` one after another. */
+async function uploadParts(guest: Guest, { request, body, path, metadata }: Parts): Promise<JsonObject[]> {
+  const contentType = request.headers.get("content-type") ?? "";
+  const written: JsonObject[] = [];
+  const paths = new Set<string>();
+  let writing: Promise<void> = Promise.resolve();
+  let parser: BusboyInstance;
+  try {
+    const limits = { fieldSize: 65_536, fields: 100, parts: 10_000 };
+    const isPartAFile = (field?: string): boolean => field === "file";
+    parser = new Busboy({ headers: { "content-type": contentType }, preservePath: true, isPartAFile, limits });
+  } catch (cause) {
+    throw new ConnectError("invalid_argument", "The body is not multipart/form-data", { cause });
+  }
+  const failed = new Promise<never>((_, reject) => {
+    parser.on("error", () => reject(new ConnectError("invalid_argument", "The body is not valid multipart/form-data")));
+    parser.on("file", (_field: string, content: BusboyFileStream, name: string | undefined) => {
+      content.on("error", () => {});
+      const target = path ?? name;
+      if (target === undefined) {
+        content.resume();
+        return;
+      }
+      writing = writing.then(async () => {
+        if (paths.has(target)) throw twice(target);
+        paths.add(target);
+        written.push(await write(guest, { path: target, content, metadata }));
+      });
+      writing.catch((error: unknown) => {
+        content.resume();
+        reject(toConnectError(error));
+      });
+    });
+  });
+  failed.catch(() => {});
+  const finished = new Promise<void>((resolve) => {
+    parser.on("finish", resolve);
+  });
+  const feeding = async (): Promise<void> => {
+    for await (const piece of body) {
+      if (!parser.write(piece)) await Promise.race([once(parser, "drain"), failed]);
+    }
+    parser.end();
+    await finished;
+    await writing;
+  };
+  try {
+    await Promise.race([feeding(), failed]);
+    return written;
+  } finally {
+    parser.destroy();
+  }
+}
+
+function twice(path: string): ConnectError {
+  return new ConnectError("invalid_argument", `The request has more than one file for '${path}'`);
+}

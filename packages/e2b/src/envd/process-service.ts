@@ -1,0 +1,143 @@
+import type { JsonObject, JsonValue } from "@fenced/core";
+import * as z from "zod";
+import type { Sandbox } from "../control/sandbox.ts";
+import { ConnectError } from "./connect-error.ts";
+import { bytesSchema, type Call, serverStream, unary } from "./connect-protocol.ts";
+import type { ProcessEvent } from "./process-output.ts";
+import type { ProcessSelector, SandboxProcess } from "./sandbox-processes.ts";
+import { keepaliveMs, withKeepalives } from "./with-keepalives.ts";
+
+const words = z.string().regex(/^[^\0]*$/, "must not contain a NUL character");
+const variables = z.record(z.string().regex(/^[^=\0]+$/, "is not the name of a variable"), words);
+const size = z.object({ cols: z.int().min(1).max(65_535), rows: z.int().min(1).max(65_535) });
+const selector: z.ZodType<ProcessSelector> = z.union([z.object({ pid: z.int() }), z.object({ tag: z.string() })]);
+const selected = z.object({ process: selector });
+const startSchema = z.object({
+  process: z.object({
+    cmd: words.min(1),
+    args: z.array(words).default([]),
+    envs: variables.default({}),
+    cwd: words.optional(),
+  }),
+  pty: z.object({ size }).optional(),
+  tag: z.string().max(1000).optional(),
+  stdin: z.boolean().default(true),
+});
+const inputSchema = z.object({
+  process: selector,
+  input: z.union([z.object({ stdin: bytesSchema }), z.object({ pty: bytesSchema })]),
+});
+const signalSchema = z.object({ process: selector, signal: z.union([z.string(), z.number()]) });
+const updateSchema = z.object({ process: selector, pty: z.object({ size }).optional() });
+
+/** Signals that clients may send, as the protocol names them. */
+const signals: ReadonlyMap<string | number, "SIGKILL" | "SIGTERM"> = new Map<string | number, "SIGKILL" | "SIGTERM">([
+  ["SIGNAL_SIGKILL", "SIGKILL"],
+  [9, "SIGKILL"],
+  ["SIGNAL_SIGTERM", "SIGTERM"],
+  [15, "SIGTERM"],
+]);
+
+/** Answers a call of `process.Process`. */
+export async function processService(method: string, request: Request, sandbox: Sandbox): Promise<Response> {
+  const { processes, signal } = sandbox;
+  switch (method) {
+    case "Start":
+      return serverStream(request, startSchema, signal, (message, call) => start(sandbox, message, call));
+    case "Connect":
+      return serverStream(request, selected, signal, (message, call) =>
+        follow(processes.find(message.process), undefined, call),
+      );
+    case "List":
+      return unary(request, z.unknown(), async () => ({ processes: processes.running.map((each) => described(each)) }));
+    case "SendInput":
+      return unary(request, inputSchema, async ({ process, input }) => {
+        const bytes = "stdin" in input ? input.stdin : input.pty;
+        await write(processes.findRunning(process), bytes);
+        return {};
+      });
+    case "CloseStdin":
+      return unary(request, selected, async ({ process }) => {
+        const { input, isTerminal } = processes.findRunning(process);
+        if (isTerminal) throw new ConnectError("failed_precondition", "A terminal has no end of input: send Ctrl-D");
+        if (!input) throw noInput();
+        await input.close().catch(() => {});
+        return {};
+      });
+    case "SendSignal":
+      return unary(request, signalSchema, async ({ process, signal: name }) => {
+        const known = signals.get(name);
+        if (!known) throw new ConnectError("unimplemented", "Only SIGKILL and SIGTERM can be sent");
+        await processes.signal(process, known);
+        return {};
+      });
+    case "Update":
+      return unary(request, updateSchema, async ({ process, pty }) => {
+        if (pty) await processes.resize(process, pty.size);
+        return {};
+      });
+    default:
+      return unary(request, z.unknown(), async () => {
+        throw new ConnectError("unimplemented", `process.Process has no method ${method} here`);
+      });
+  }
+}
+
+async function* start(
+  { processes }: Sandbox,
+  { process: config, pty, tag, stdin }: z.infer<typeof startSchema>,
+  call: Call,
+): AsyncGenerator<JsonValue, void, void> {
+  const timeoutMs = timeLimit(call.headers);
+  const wanted = { config, tag, hasInput: stdin && !pty, terminal: pty?.size, timeoutMs };
+  const started = await processes.start(wanted, call.signal);
+  yield* follow(started.process, started.events, call);
+}
+
+/** Yields the events of a process. */
+async function* follow(
+  process: SandboxProcess,
+  events: AsyncIterable<ProcessEvent> | undefined,
+  { signal, headers }: Call,
+): AsyncGenerator<JsonValue, void, void> {
+  const heard = events ?? process.output.read(signal);
+  yield { event: { start: { pid: process.pid } } };
+  for await (const event of withKeepalives(heard, keepaliveMs(headers))) yield { event: eventOf(event) };
+}
+
+function eventOf(event: ProcessEvent | "keepalive"): JsonObject {
+  if (event === "keepalive") return { keepalive: {} };
+  if (event.kind !== "end") return { data: { [event.kind]: Buffer.from(event.bytes).toString("base64") } };
+  const { exitCode, exited, status, error } = event;
+  return { end: { exitCode, exited, status, ...(error !== undefined && { error }) } };
+}
+
+function described({ pid, tag, config }: SandboxProcess): JsonObject {
+  const { cmd, args, envs, cwd } = config;
+  return {
+    pid,
+    ...(tag !== undefined && { tag }),
+    config: { cmd, args: [...args], envs: { ...envs }, ...(cwd !== undefined && { cwd }) },
+  };
+}
+
+async function write({ input }: SandboxProcess, bytes: Uint8Array): Promise<void> {
+  if (!input) throw noInput();
+  try {
+    await input.write(bytes);
+  } catch (cause) {
+    throw new ConnectError("failed_precondition", "The process reads no more input", { cause });
+  }
+}
+
+function noInput(): ConnectError {
+  return new ConnectError("failed_precondition", "The process was started without input; start it with stdin: true");
+}
+
+/** @throws ConnectError if the header is not a number of milliseconds. */
+function timeLimit(headers: Headers): number | undefined {
+  const text = headers.get("connect-timeout-ms");
+  if (text === null) return undefined;
+  if (!/^\d{1,10}$/.test(text)) throw new ConnectError("invalid_argument", "Connect-Timeout-Ms is not a number");
+  return Number(text) > 0 ? Number(text) : undefined;
+}

@@ -1,0 +1,2 @@
+export { createE2BHandler, type E2BHandler } from "./create-e2b-handler.ts";
+export type { E2BHandlerOptions, SandboxRequest, SandboxTemplate } from "./e2b-handler-options.ts";
