@@ -67,6 +67,7 @@ const sections: readonly Section[] = [
       ["packages/model-replay/README.md", "Models: record and replay"],
       ["packages/ai-sdk/README.md", "Tools for the AI SDK"],
       ["packages/mcp/README.md", "MCP server"],
+      ["packages/e2b/README.md", "Server for E2B's clients"],
       ["docs/migration-from-autogen.md", "Coming from AutoGen"],
       ["docs/autogen-cases.md", "AutoGen's cases"],
       ["docs/testing-agents.md", "Test without a model"],

@@ -32,8 +32,8 @@ try {
 process.exit();
 
 async function run(options: CliOptions): Promise<void> {
-  const given = process.env["FENCED_E2B_API_KEY"];
-  const key = given ?? `e2b_${randomBytes(20).toString("hex")}`;
+  const given = process.env["FENCED_E2B_API_KEY"] ?? "";
+  const key = given === "" ? `e2b_${randomBytes(20).toString("hex")}` : given;
   const { port, host, domain, maxSandboxes } = options;
   await using handler = createE2BHandler({
     templates: templatesOf(options),
@@ -51,7 +51,7 @@ async function run(options: CliOptions): Promise<void> {
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${listening}`;
   process.stdout.write(`${url}\n`);
   // A key that the user chose is known, and should not be in a log.
-  if (given === undefined) process.stdout.write(`E2B_API_KEY=${key}\n`);
+  if (given === "") process.stdout.write(`E2B_API_KEY=${key}\n`);
   if (!["localhost", "::1"].includes(host) && !host.startsWith("127.")) {
     say("Warning: the server accepts connections from other machines, without encryption.");
   }

@@ -13,7 +13,8 @@ import { pipeline } from "node:stream/promises";
  */
 export function nodeListener(handler: (request: Request) => Promise<Response>): RequestListener {
   return (incoming, outgoing) => {
-    const answer = async (): Promise<void> => send(await handler(standardRequest(incoming, outgoing)), incoming, outgoing);
+    const answer = async (): Promise<void> =>
+      send(await handler(standardRequest(incoming, outgoing)), incoming, outgoing);
     // No one is left to tell: the client has gone, or sent an invalid request.
     answer().catch(() => outgoing.destroy());
   };

@@ -24,7 +24,10 @@ const createSchema = z.object({
   secure: z.boolean().optional(),
   autoPause: z.boolean().default(false),
   allow_internet_access: z.boolean().default(true),
-  network: z.object({ denyOut: z.array(z.string()).optional() }).loose().optional(),
+  network: z
+    .object({ denyOut: z.array(z.string()).optional() })
+    .loose()
+    .optional(),
   mcp: z.unknown().optional(),
   volumeMounts: z.array(z.unknown()).optional(),
 });
@@ -122,7 +125,9 @@ export function controlApi(options: E2BHandlerOptions, sandboxes: Sandboxes): Ho
   });
   app.get("/sandboxes/:id/metrics", async (context) => {
     const usage = await find(context).usage();
-    const [start, end] = [context.req.query("start"), context.req.query("end")].map((text) => Number(text ?? Number.NaN));
+    const [start, end] = [context.req.query("start"), context.req.query("end")].map((text) =>
+      Number(text ?? Number.NaN),
+    );
     const within = usage.filter(
       ({ timestampUnix }) => !(timestampUnix < (start ?? Number.NaN)) && !(timestampUnix > (end ?? Number.NaN)),
     );

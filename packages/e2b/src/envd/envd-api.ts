@@ -33,7 +33,11 @@ export async function envdApi(request: Request, sandbox: Sandbox): Promise<Respo
 /** The user that a client names as if it were an account with an empty password. */
 function userOf(header: string | null): string | undefined {
   const [, encoded] = /^Basic ([\w+/=]+)$/.exec(header ?? "") ?? [];
-  return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString().replace(/:[^]*$/, "");
+  return encoded === undefined
+    ? undefined
+    : Buffer.from(encoded, "base64")
+        .toString()
+        .replace(/:[^]*$/, "");
 }
 
 function refusal(error: ConnectError): Response {

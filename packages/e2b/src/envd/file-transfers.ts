@@ -52,10 +52,15 @@ function assertAllowed(request: Request, url: URL, sandbox: Sandbox): void {
     if (sandbox.accepts(given)) return;
     throw new ConnectError("unauthenticated", "The access token is not valid");
   }
-  if (!url.searchParams.has("signature")) throw new ConnectError("unauthenticated", "signature or access token is missing");
+  if (!url.searchParams.has("signature")) {
+    throw new ConnectError("unauthenticated", "signature or access token is missing");
+  }
   const signed = isSigned(url, request.method === "POST" ? "write" : "read", token);
   if (signed === true) return;
-  throw new ConnectError("unauthenticated", signed === "expired" ? "signature is already expired" : "invalid signature");
+  throw new ConnectError(
+    "unauthenticated",
+    signed === "expired" ? "signature is already expired" : "invalid signature",
+  );
 }
 
 function refusal(error: unknown): Response {
@@ -205,7 +210,9 @@ async function write(guest: Guest, { path, content, metadata }: FileToWrite): Pr
     return { name, path: created.path, type: "file", ...kept };
   } catch (error) {
     if (error instanceof ConnectError) throw error;
-    throw new ConnectError("invalid_argument", "The request's body ended early, or cannot be decoded", { cause: error });
+    throw new ConnectError("invalid_argument", "The request's body ended early, or cannot be decoded", {
+      cause: error,
+    });
   } finally {
     await guest.request("close", { handle }, z.unknown()).catch(() => {});
   }

@@ -136,10 +136,13 @@ def entry_of(path):
         "path": path,
         "size": str(info.st_size),
         "mode": stat.S_IMODE(info.st_mode) & 0o777,
-        "permissions": stat.filemode(info.st_mode).replace("l", "L", 1) if stat.S_ISLNK(info.st_mode) else stat.filemode(info.st_mode),
+        "permissions": stat.filemode(info.st_mode).replace("l", "L", 1)
+        if stat.S_ISLNK(info.st_mode)
+        else stat.filemode(info.st_mode),
         "owner": owner,
         "group": group,
-        "modifiedTime": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(info.st_mtime)) + ".%09dZ" % (info.st_mtime_ns % 10**9),
+        "modifiedTime": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(info.st_mtime))
+        + ".%09dZ" % (info.st_mtime_ns % 10**9),
     }
     if stat.S_ISLNK(info.st_mode):
         entry["symlinkTarget"] = target = os.path.realpath(path)
@@ -172,7 +175,9 @@ def list_entries(root, shown, depth, entries):
         entry["path"] = os.path.join(shown, name)
         entries.append(entry)
         if len(entries) > MOST_ENTRIES:
-            raise Refused("resource_exhausted", "the directory has more than %d entries; list parts of it" % MOST_ENTRIES)
+            raise Refused(
+                "resource_exhausted", "the directory has more than %d entries; list parts of it" % MOST_ENTRIES
+            )
         if deeper:
             try:
                 list_entries(path, entry["path"], depth - 1, entries)
@@ -517,8 +522,14 @@ def problem(error):
     if isinstance(error, Refused):
         return {"code": error.code, "message": str(error)}
     if isinstance(error, OSError) and error.errno is not None:
-        message = os.strerror(error.errno) + (": " + os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "")
-        return {"code": CODES.get(error.errno, "internal"), "message": message, "errno": errno.errorcode.get(error.errno, "")}
+        message = os.strerror(error.errno) + (
+            ": " + os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
+        )
+        return {
+            "code": CODES.get(error.errno, "internal"),
+            "message": message,
+            "errno": errno.errorcode.get(error.errno, ""),
+        }
     return {"code": "internal", "message": "%s: %s" % (type(error).__name__, error)}
 
 

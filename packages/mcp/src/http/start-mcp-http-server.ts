@@ -12,8 +12,8 @@ import {
 import { isSameSecret, nodeListener } from "@fenced/core/runtime";
 import * as z from "zod";
 import { handlerOf, type McpHandler } from "./create-mcp-handler.ts";
-import { refuse } from "./refuse.ts";
 import { sessionOptions, type McpSessionsOptions, type McpSessionStart } from "./mcp-handler-options.ts";
+import { refuse } from "./refuse.ts";
 
 /** Options of `startMcpHttpServer`. */
 export interface McpHttpServerOptions extends McpSessionsOptions {

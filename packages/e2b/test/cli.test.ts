@@ -1,0 +1,72 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { needs } from "@fenced/test-support";
+import { Sandbox } from "e2b";
+import { describe, expect, it } from "vitest";
+import { parseOptions, UsageError } from "../src/cli/parse-options.ts";
+import { apiKey } from "./support/start-server.ts";
+
+const program = fileURLToPath(new URL("../src/cli.ts", import.meta.url));
+
+function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const options = ["--conditions=@fenced/source", "--import", "tsx", program, ...args];
+  const child = spawn(process.execPath, options, { env: { ...process.env, ...env } });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const line = async (): Promise<string> => String((await lines.next()).value);
+  return { child, line };
+}
+
+describe("fenced-e2b", () => {
+  it.each([
+    [["--template", "base"], "It must be a name and an image"],
+    [["--template", "a=b", "--template", "a=c"], "a is given twice"],
+    [["--port", "-1"], "--port"],
+    [["--network", "some"], "Allowed choices are open, none"],
+    [["--nonsense"], "All options: fenced-e2b --help"],
+  ])("explains what is wrong with %j", (args, message) => {
+    expect(() => parseOptions(args)).toThrow(UsageError);
+    expect(() => parseOptions(args)).toThrow(message);
+  });
+
+  it(
+    "serves containers in which /home/user is the home directory",
+    { ...needs("docker"), timeout: 120_000 },
+    async () => {
+      const { child, line } = start(["--template", "base=fenced-test:python"], { FENCED_E2B_API_KEY: apiKey });
+      try {
+        const url = await line();
+        const sandbox = await Sandbox.create("base", { apiKey, apiUrl: url, sandboxUrl: url });
+        await sandbox.files.write("/home/user/one.txt", "one");
+        const { stdout } = await sandbox.commands.run('cat one.txt; echo " $HOME"; cat /home/user/one.txt');
+        expect(stdout).toBe("one /home/user\none");
+        expect((await sandbox.files.getInfo("one.txt")).path).toBe("/home/user/one.txt");
+        child.kill("SIGTERM");
+        expect(await once(child, "close")).toEqual([143, null]);
+        await expect(sandbox.commands.run("true")).rejects.toThrow(/./);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    },
+  );
+
+  it(
+    "runs sandboxes of this machine, with a random key",
+    { ...needs("bubblewrap", "python3"), timeout: 120_000 },
+    async () => {
+      const { child, line } = start(["--template", "base=os-sandbox"], { FENCED_E2B_API_KEY: "" });
+      try {
+        const url = await line();
+        const key = (await line()).replace("E2B_API_KEY=", "");
+        const sandbox = await Sandbox.create("base", { apiKey: key, apiUrl: url, sandboxUrl: url });
+        await sandbox.files.write("one.txt", "one");
+        expect((await sandbox.commands.run("cat one.txt")).stdout).toBe("one");
+        await sandbox.kill();
+      } finally {
+        child.kill("SIGTERM");
+        await once(child, "close");
+      }
+    },
+  );
+});

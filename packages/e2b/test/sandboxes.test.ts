@@ -1,0 +1,129 @@
+import { needs } from "@fenced/test-support";
+import { Sandbox, SandboxNotFoundError, TimeoutError } from "e2b";
+import { describe, expect, it } from "vitest";
+import { apiKey, otherKey, startServer } from "./support/start-server.ts";
+
+describe("sandboxes", needs("python3", "bash"), () => {
+  it("are created, found, listed by metadata and page, and killed", async () => {
+    await using server = await startServer();
+    const [one, two, three] = await Promise.all(
+      ["a b", "c", "c"].map((name) => Sandbox.create("base", { ...server.client, metadata: { name } })),
+    );
+    expect(await one?.isRunning()).toBe(true);
+    expect(await one?.getInfo()).toMatchObject({ templateId: "base", state: "running", metadata: { name: "a b" } });
+    const list = async (metadata?: Record<string, string>) =>
+      (await Sandbox.list({ ...server.client, ...(metadata && { query: { metadata } }) }).nextItems()).map(
+        ({ sandboxId }) => sandboxId,
+      );
+    expect(await list({ name: "a b" })).toEqual([one?.sandboxId]);
+    expect(new Set(await list())).toEqual(new Set([one, two, three].map((each) => each?.sandboxId)));
+    const pages = Sandbox.list({ ...server.client, limit: 2 });
+    expect([(await pages.nextItems()).length, pages.hasNext]).toEqual([2, true]);
+    expect([(await pages.nextItems()).length, pages.hasNext]).toEqual([1, false]);
+    expect([await one?.kill(), await one?.kill(), await one?.isRunning()]).toEqual([true, false, false]);
+    await expect(Sandbox.connect(one?.sandboxId ?? "", server.client)).rejects.toThrow(/not found/);
+    expect(server.executors).toEqual({ created: 3, stopped: 1 });
+  });
+
+  it("can be connected to again, with their processes and files", async () => {
+    await using server = await startServer();
+    const sandbox = await Sandbox.create("base", server.client);
+    await sandbox.files.write("kept.txt", "kept");
+    const command = await sandbox.commands.run("read line; echo got $line", { background: true, stdin: true });
+    const again = await Sandbox.connect(sandbox.sandboxId, server.client);
+    expect(await again.files.read("kept.txt")).toBe("kept");
+    const connected = await again.commands.connect(command.pid);
+    await again.commands.sendStdin(command.pid, "word\n");
+    expect(await connected.wait()).toMatchObject({ exitCode: 0, stdout: "got word\n" });
+  });
+
+  it("end when their time is up, which can be moved", async () => {
+    await using server = await startServer();
+    const sandbox = await Sandbox.create("base", { ...server.client, timeoutMs: 600_000 });
+    const { endAt } = await sandbox.getInfo();
+    await sandbox.setTimeout(1_200_000);
+    expect((await sandbox.getInfo()).endAt.getTime() - endAt.getTime()).toBeGreaterThan(500_000);
+    const running = await sandbox.commands.run("sleep 600", { background: true, timeoutMs: 0 });
+    await sandbox.setTimeout(0);
+    await expect(running.wait()).rejects.toBeInstanceOf(TimeoutError);
+    await expect.poll(() => server.executors.stopped).toBe(1);
+    await expect(Sandbox.create("base", { ...server.client, timeoutMs: 86_401_000 })).rejects.toThrow(
+      /Timeout cannot be greater than 24 hours/,
+    );
+  });
+
+  it("are invisible to other keys, and need one", async () => {
+    await using server = await startServer();
+    const sandbox = await Sandbox.create("base", server.client);
+    const other = { ...server.client, apiKey: otherKey };
+    expect(await Sandbox.list(other).nextItems()).toEqual([]);
+    await expect(Sandbox.connect(sandbox.sandboxId, other)).rejects.toThrow(/not found/);
+    expect(await Sandbox.kill(sandbox.sandboxId, other)).toBe(false);
+    expect(await sandbox.isRunning()).toBe(true);
+    await expect(Sandbox.create("base", { ...server.client, apiKey: `e2b_${"2".repeat(40)}` })).rejects.toThrow(
+      /The API key is missing or not valid/,
+    );
+    // Whoever knows the id still needs the sandbox's token.
+    const headers = { "e2b-sandbox-id": sandbox.sandboxId, "content-type": "application/json" };
+    for (const token of [{}, { "x-access-token": apiKey }]) {
+      const url = `${server.url}/process.Process/List`;
+      const answer = await fetch(url, { method: "POST", headers: { ...headers, ...token }, body: "{}" });
+      expect([answer.status, await answer.json()]).toMatchObject([401, { code: "unauthenticated" }]);
+    }
+  });
+
+  it("are limited in number, and unknown templates are named", async () => {
+    await using server = await startServer({ maxSandboxes: 1 });
+    const post = (body: object) =>
+      fetch(`${server.url}/v2/sandboxes`, {
+        method: "POST",
+        headers: { "x-api-key": apiKey },
+        body: JSON.stringify(body),
+      });
+    await Sandbox.create("base", server.client);
+    const refused = await post({ templateID: "base" });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    const unknown = await post({ templateID: "moon" });
+    expect([unknown.status, await unknown.json()]).toEqual([
+      404,
+      { code: 404, message: "template 'moon' not found; this server has base" },
+    ]);
+    const wrong = await post({ templateID: 3 });
+    expect([wrong.status, await wrong.json()]).toMatchObject([400, { code: 400 }]);
+    await expect(Sandbox.create("base", { ...server.client, lifecycle: { onTimeout: "pause" } })).rejects.toThrow(
+      /cannot pause sandboxes yet/,
+    );
+  });
+
+  it("end with the handler, and break their streams when they are lost", async () => {
+    const server = await startServer();
+    const sandbox = await Sandbox.create("base", server.client);
+    const running = await sandbox.commands.run("sleep 600", { background: true, timeoutMs: 0 });
+    const ending = running.wait().catch((error: unknown) => error);
+    await server[Symbol.asyncDispose]();
+    expect(await ending).toBeInstanceOf(Error);
+    expect(server.executors).toEqual({ created: 1, stopped: 1 });
+  });
+
+  it("answer what only the cloud has with a sentence", async () => {
+    await using server = await startServer();
+    const sandbox = await Sandbox.create("base", server.client);
+    await expect(sandbox.pause()).rejects.toThrow(/cannot do that yet: pause/);
+    for (const [path, message] of [
+      ["/v3/templates", /--template/],
+      ["/volumes", /no volumes/],
+      ["/secrets", /no secrets/],
+      ["/teams", /no teams/],
+    ] as const) {
+      const answer = await fetch(`${server.url}${path}`, { method: "POST", headers: { "x-api-key": apiKey } });
+      expect([answer.status, await answer.json()]).toEqual([
+        501,
+        { code: 501, message: expect.stringMatching(message) },
+      ]);
+    }
+    await expect(sandbox.getMetrics()).resolves.toEqual([expect.objectContaining({ memTotal: expect.any(Number) })]);
+    expect(await Sandbox.connect("inone", server.client).catch((error: unknown) => error)).toBeInstanceOf(
+      SandboxNotFoundError,
+    );
+  });
+});
