@@ -69,6 +69,7 @@ const sections: readonly Section[] = [
       ["packages/mcp/README.md", "MCP server"],
       ["packages/e2b/README.md", "Server for E2B's clients"],
       ["docs/migration-from-autogen.md", "Coming from AutoGen"],
+      ["docs/from-e2b.md", "From E2B"],
       ["docs/autogen-cases.md", "AutoGen's cases"],
       ["docs/testing-agents.md", "Test without a model"],
     ],

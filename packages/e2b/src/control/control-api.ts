@@ -12,7 +12,7 @@ import type { Sandbox } from "./sandbox.ts";
 import { isForClients, type Sandboxes } from "./sandboxes.ts";
 
 /** The version of E2B's `envd` whose behaviour this server has; clients choose by it what they send. */
-export const envdVersion = "0.6.4";
+const envdVersion = "0.6.4";
 
 const seconds = z.int().min(0).max(31_536_000);
 const variables = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));

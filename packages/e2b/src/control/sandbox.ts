@@ -87,6 +87,6 @@ export class Sandbox {
 }
 
 /** A token with 256 random bits. */
-export function newToken(): string {
+function newToken(): string {
   return randomBytes(32).toString("hex");
 }

@@ -16,7 +16,7 @@ const rememberedMs = 30_000;
 const mostRemembered = 1000;
 
 /** A program to start, as the protocol has it. */
-export interface ProcessConfig {
+interface ProcessConfig {
   readonly cmd: string;
   readonly args: readonly string[];
   readonly envs: Readonly<Record<string, string>>;
