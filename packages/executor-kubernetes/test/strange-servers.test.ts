@@ -40,6 +40,11 @@ describe.concurrent("an API server", () => {
     expect(server.count("POST")).toBe(1);
   });
 
+  it.for([Number.MAX_VALUE, 300_000.5])("has any time that startTimeoutMs allows: %s", async (startTimeoutMs) => {
+    const { message } = await startOn({ watch: notPulled }, { startTimeoutMs });
+    expect(message).toMatch(/image could not be pulled/);
+  });
+
   it("that would not delete a Job that has ended is refused, and keeps none", async () => {
     const create = (answer: ServerResponse) => json(answer, 201, { kind: "Job", spec: { backoffLimit: 0 } });
     const get = (answer: ServerResponse) => json(answer, 200, { items: [] });

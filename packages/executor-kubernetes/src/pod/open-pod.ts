@@ -1,5 +1,5 @@
 import { BackendUnavailableError } from "@fenced/core";
-import { joinSignals, lateSignal, untilAborted } from "@fenced/core/abort";
+import { joinSignals, lateSignal, longestTimer, untilAborted } from "@fenced/core/abort";
 import { PlaceGone } from "@fenced/executor-kit";
 import {
   sessionHasEnded,
@@ -48,7 +48,8 @@ const cleanUpMs = 3000;
 export async function openPod(request: PodRequest, signal: AbortSignal): Promise<RunningPod> {
   const { name, options, source } = request;
   const { startTimeoutMs = options.warmPool ? defaultClaimMs : defaultStartMs } = options;
-  const late = Number.isFinite(startTimeoutMs) ? AbortSignal.timeout(startTimeoutMs) : new AbortController().signal;
+  const late =
+    startTimeoutMs > longestTimer ? new AbortController().signal : AbortSignal.timeout(Math.ceil(startTimeoutMs));
   const either = joinSignals(signal, late);
   const seen = { last: "the API server" };
   // Continues for a moment after the caller gives up: an object that the server is still creating cannot be deleted yet.
