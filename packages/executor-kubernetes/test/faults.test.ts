@@ -53,8 +53,9 @@ async function followed(executor: KubernetesCommandLineCodeExecutor, code: strin
   try {
     for await (const event of executor.streamCodeBlocks([{ language: "python", code }])) {
       if (event.type !== "stdout") continue;
-      if (output === "") await atFirst();
       output += event.text;
+      // A line may arrive in pieces.
+      if (output === "begun\n") await atFirst();
     }
     return { output, message: "it ended" };
   } catch (error) {

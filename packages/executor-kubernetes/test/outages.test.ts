@@ -23,7 +23,8 @@ async function followed(executor: KubernetesCommandLineCodeExecutor, atFirst: ()
     for await (const event of executor.streamCodeBlocks([{ language: "python", code }])) {
       if (event.type !== "stdout") continue;
       output += event.text;
-      await atFirst();
+      // A line may arrive in pieces.
+      if (output === "begun\n") await atFirst();
     }
     return { output, message: "it ended" };
   } catch (error) {

@@ -13,7 +13,9 @@ describe("Kubernetes, with a stateful session", needs("kubernetes"), () => {
     "stateful",
   );
   // Here, there are variables to lose.
-  testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
+  testCodeExecutor({ describe, it, afterAll }, subject, {
+    groups: ["session that outlives its program", "submitted run of a session that outlives its program"],
+  });
   testCodeExecutor({ describe, it, afterAll }, subject, mechanism("state", "host functions", "lost session"));
 
   it("can be forked: each fork has its own variables, in one pod", async () => {
