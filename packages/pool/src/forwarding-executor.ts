@@ -15,6 +15,7 @@ import {
   InvalidInputError,
   type ProcessOptions,
   type RestoreReceipt,
+  RunNotFoundError,
   type RunningProcess,
   type StartOptions,
   type SubmitOptions,
@@ -30,6 +31,11 @@ export interface ForwardingTarget {
   runStream(blocks: readonly CodeBlock[], options?: ExecuteOptions): AsyncIterable<ExecutionEvent>;
   /** The submitted runs, which must go through `runStream`. */
   runs(): SubmittedRuns;
+  /**
+   * Submits a run that goes on without this process; resolves to `undefined` if the executor's runs do not. Default: all
+   * runs are those of `runs`.
+   */
+  readonly submit?: (blocks: readonly CodeBlock[], options?: SubmitOptions) => Promise<SubmittedRun | undefined>;
   files(): WorkspaceFiles;
   end(): Promise<void>;
   /** Calls `action` with the underlying executor, started. */
@@ -107,15 +113,32 @@ export class ForwardingExecutor implements CodeExecutor {
   }
 
   async submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun> {
-    return this.#target.runs().submit(blocks, options);
+    return (await this.#target.submit?.(blocks, options)) ?? this.#target.runs().submit(blocks, options);
   }
 
   run(id: string): SubmittedRun {
-    return this.#target.runs().run(id);
+    const found =
+      this.#keptRuns.find((run) => run.id === id) ??
+      this.#target
+        .runs()
+        .runs()
+        .find((run) => run.id === id);
+    if (found) return found;
+    const { submit, current, kind } = this.#target;
+    if (!submit || current) return (current?.capabilities.keepsRuns === true ? current : this.#target.runs()).run(id);
+    throw new RunNotFoundError(`${kind} is not open in this process, so its runs are not known here`, {
+      remedy: "Call start() first, which opens it, and then run().",
+    });
   }
 
   runs(): SubmittedRun[] {
-    return this.#target.runs().runs();
+    return [...this.#keptRuns, ...this.#target.runs().runs()];
+  }
+
+  /** Those that go on without this process. */
+  get #keptRuns(): readonly SubmittedRun[] {
+    const { submit, current } = this.#target;
+    return submit && current?.capabilities.keepsRuns === true ? current.runs() : [];
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {

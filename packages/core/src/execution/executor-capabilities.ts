@@ -18,6 +18,8 @@ export interface ExecutorCapabilities {
   readonly processes?: boolean;
   /** Its sessions outlive their programs, because the option `keepAliveMs` is set; see `CodeExecutor.handle`. Default: false. */
   readonly keepAlive?: boolean;
+  /** Submitted runs go on in such a session while no program is connected; see `CodeExecutor.submit`. Default: false. */
+  readonly keepsRuns?: boolean;
   /** What blocks can connect to: nothing, whatever their place reaches, or only these hosts. Absent if not known. */
   readonly network?: "none" | "open" | readonly string[];
   /** Installed Python packages beyond the standard library, at most 200 names. Absent if not known. */

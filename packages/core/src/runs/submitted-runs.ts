@@ -244,6 +244,7 @@ class Submission implements RunningSubmission {
     this.taken = new Promise((resolve) => {
       this.take = resolve;
     });
+    if (this.#left) this.take();
   }
 
   get state(): SubmittedRun["state"] {

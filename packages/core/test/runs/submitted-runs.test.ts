@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { untilAborted } from "../../src/abort/index.ts";
 import {
   BackendUnavailableError,
   type ExecutionEvent,
@@ -202,3 +203,48 @@ describe("submitted runs", () => {
     expect(runs.runs()).toEqual([]);
   });
 });
+
+describe("runs that an earlier program has submitted", () => {
+  const identity = { id: "left", uuid: "its uuid", content: "its content" };
+
+  it("are read when somebody asks, and keep the numbers of their events", async () => {
+    let reads = 0;
+    const runs = runsOf(() => printing(["new"]));
+    const numbered = async function* (): AsyncGenerator<RunEvent> {
+      reads += 1;
+      yield { seq: 1, event: printed("one") };
+      yield { seq: 4, event: { type: "gap", events: 3 } };
+      yield { seq: 5, event: printed("two") };
+      yield { seq: 8, event: { type: "result", result: emptyResult } };
+    };
+    runs.adopt([{ ...identity, state: "finished", lastSeq: 8, read: numbered }], new Map([["old", "content"]]));
+    const run = runs.run("left");
+    expect([run.state, run.lastSeq, run.uuid, reads]).toEqual(["finished", 8, "its uuid", 0]);
+    await run.cancel();
+    expect((await collect(run)).map(({ seq }) => seq)).toEqual([1, 4, 5, 8]);
+    expect((await collect(run, 4)).map(({ seq }) => seq)).toEqual([5, 8]);
+    expect((await collect(run, 5)).map(({ seq }) => seq)).toEqual([8]);
+    expect([await run.result(), reads]).toEqual([emptyResult, 1]);
+    expect(() => runs.run("old")).toThrow(RunNotFoundError);
+    expect(() => runs.submit(someBlocks, { id: "old" })).toThrow(InvalidInputError);
+    expect(() => runs.submit(someBlocks, { id: "left" })).toThrow(InvalidInputError);
+  });
+
+  it("go on at once if they have not ended, and are not there twice", async () => {
+    const runs = runsOf(() => printing(["new"]));
+    const read = (signal: AbortSignal): AsyncIterable<RunEvent> => untilCancelled(signal);
+    const left = { ...identity, state: "running" as const, lastSeq: 1, read };
+    runs.adopt([left], new Map());
+    runs.adopt([left], new Map());
+    const [run, ...others] = runs.runs();
+    expect(others).toEqual([]);
+    await run?.cancel();
+    expect(run?.state).toBe("failed");
+    await expect(run?.result()).rejects.toMatchObject({ name: "AbortError" });
+  });
+});
+
+async function* untilCancelled(signal: AbortSignal): AsyncGenerator<RunEvent> {
+  yield { seq: 1, event: printed("one") };
+  await untilAborted(new Promise(() => {}), signal);
+}

@@ -82,7 +82,7 @@ export class SupervisedPlace implements Place {
         ...commandLineCapabilities(names),
         hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
         ...(languages.packages && { packages: languages.packages }),
-        ...(session && { keepAlive: true }),
+        ...(session && { keepAlive: true, keepsRuns: keepsRuns(connection) }),
         ...connection.capabilities,
       },
       missing: languages.missing,
@@ -157,7 +157,7 @@ export class SupervisedPlace implements Place {
   get runs(): SupervisedPlaceRuns | undefined {
     const { runner } = this.#connection;
     const { runs } = runner;
-    if (!runs || this.facts.session === undefined || !this.#connection.workspace.planBlock) return undefined;
+    if (!runs || this.facts.capabilities?.keepsRuns !== true) return undefined;
     const { memorySentence, network } = this.#settings;
     return new SupervisedPlaceRuns(runs, {
       memorySentence,
@@ -320,6 +320,10 @@ export class SupervisedPlace implements Place {
       [sessionMark]: this.#settings.id,
     };
   }
+}
+
+function keepsRuns({ runner, workspace }: Connection): boolean {
+  return runner.runs !== undefined && workspace.planBlock !== undefined;
 }
 
 function noCommand(language: string): InvalidInputError {

@@ -62,6 +62,7 @@ const survives: ConformanceCase = {
     );
     await host.kill("SIGKILL");
     const executor = await connect(kit, reportedHandle(host.reports));
+    assert.equal(executor.capabilities.keepsRuns, true);
     assert.deepEqual(
       executor.runs().map((run) => run.id),
       [id],
@@ -87,8 +88,9 @@ const survives: ConformanceCase = {
     await detach(kit, executor);
     const third = await connect(kit, handle);
     assert.equal(third.run(id).state, "finished");
+    const same = await kit.within("submit()", third.submit(blocks, { id }));
+    assert.deepEqual(await kit.within("the result", same.result()), result);
     assert.deepEqual(await eventsOf(kit, third.run(id)), events);
-    assert.deepEqual(await (await third.submit(blocks, { id })).result(), result);
     assert.deepEqual(await kit.paths(third), []);
     const other = third.submit([code.program(code.nothing())], { id });
     await kit.rejects(InvalidInputError, "submit() of other code under a used id", other);

@@ -6,6 +6,8 @@ import {
   type ExecutionEvent,
   InvalidInputError,
   QuotaExceededError,
+  type SubmitOptions,
+  type SubmittedRun,
   SubmittedRuns,
   type WorkspaceFiles,
 } from "@fenced/core";
@@ -149,6 +151,7 @@ export class ExecutorSessions implements AsyncDisposable {
       run: (...call) => this.run(key, ...call),
       runStream: (...call) => this.runStream(key, ...call),
       runs: () => this.#runsOf(key),
+      ...(this.#options.onDrain === "detach" && { submit: (...call) => this.#submit(key, ...call) }),
       files: () => this.files(key),
       end: () => this.end(key),
       use: (action, signal) => this.#use(key, action, signal),
@@ -196,6 +199,15 @@ export class ExecutorSessions implements AsyncDisposable {
   /** Ends all sessions at once. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain({ graceMs: 0 });
+  }
+
+  /** Submits a run that goes on in the key's place, whichever process has the session. */
+  async #submit(
+    key: string,
+    blocks: readonly CodeBlock[],
+    options: SubmitOptions | undefined,
+  ): Promise<SubmittedRun | undefined> {
+    return this.#inSession(key, undefined, (session) => session.submit(blocks, options));
   }
 
   /** The key's submitted runs, which are kept until its session ends. */
@@ -263,15 +275,19 @@ export class ExecutorSessions implements AsyncDisposable {
   }
 
   /** Calls `action` with the key's executor. */
-  async #use<T>(
+  #use<T>(key: string, action: (executor: CodeExecutor) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    return this.#inSession(key, signal, (session) => session.use(action, signal));
+  }
+
+  async #inSession<T>(
     key: string,
-    action: (executor: CodeExecutor) => Promise<T>,
     signal: AbortSignal | undefined,
+    action: (session: KeyedSession) => Promise<T>,
   ): Promise<T> {
     for (;;) {
       const session = await this.#session(key, signal);
       try {
-        return await session.use(action, signal);
+        return await action(session);
       } catch (error) {
         // It left before the call began.
         if (error !== movedOn) throw error;

@@ -1,4 +1,11 @@
-import { BackendUnavailableError, type CodeExecutor, ExecutorStoppedError } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  type CodeBlock,
+  type CodeExecutor,
+  ExecutorStoppedError,
+  type SubmitOptions,
+  type SubmittedRun,
+} from "@fenced/core";
 import { longestTimer, untilAborted, within } from "@fenced/core/abort";
 import type { Leases } from "../directory/leases.ts";
 import type { SessionRequest } from "../directory/session-directory.ts";
@@ -132,6 +139,18 @@ export class KeyedSession implements Holder {
     } finally {
       release();
     }
+  }
+
+  /** Submits a run that goes on without this process; returns `undefined` if the executor's runs do not. */
+  async submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun | undefined> {
+    const submit = async (executor: CodeExecutor): Promise<SubmittedRun | undefined> =>
+      executor.capabilities.keepsRuns === true ? executor.submit(blocks, options) : undefined;
+    const run = await this.use(submit);
+    const told = async (): Promise<void> => {
+      if (!this.#ended) await this.changed();
+    };
+    run?.result().then(told, told);
+    return run;
   }
 
   /**
@@ -344,6 +363,13 @@ export class KeyedSession implements Holder {
   }
 
   #idle(idleTimeoutMs: number): void {
+    if (
+      this.#current?.capabilities.keepsRuns === true &&
+      this.#current.runs().some(({ state }) => state === "running")
+    ) {
+      this.#watchIdle();
+      return;
+    }
     const { onIdle = this.#options.checkpoints ? "checkpoint" : "end" } = this.#options;
     if (onIdle === "checkpoint") {
       this.#leaving.abort(movedOn);

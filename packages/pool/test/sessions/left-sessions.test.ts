@@ -54,6 +54,46 @@ describe("sessions in containers with `keepAliveMs`", { ...needs("redis", "docke
   });
 });
 
+describe("submitted runs of sessions that are left to the next process", () => {
+  it("go on when their process is killed", { ...needs("redis", "docker"), timeout: 120_000 }, async () => {
+    await using server = await startRedis();
+    const start = () => Replica.start(server.url, "", leaseMs, image);
+    await using one = await start();
+    await using other = await start();
+    const code = "echo . >> /tmp/runs; sleep 1; wc -l < /tmp/runs";
+    expect(await one.submit("ann", "order-42", code)).toMatchObject({ output: "submitted" });
+    one.signal("SIGKILL");
+    expect(await other.submit("ann", "order-42", code)).toMatchObject({ output: "submitted" });
+    expect(await other.result("ann", "order-42")).toMatchObject({ output: "1\n" });
+    expect((await other.result("ann", "order-43")).failed?.code).toBe("run_not_found");
+    expect(await other.run("ann", "end")).toMatchObject({ output: "ended" });
+  });
+
+  it("move with their session, and keep it in use", needs("python3", "bash"), async () => {
+    const directory = memoryDirectory();
+    const [one, other] = [leftSessions({ directory, idleTimeoutMs: 200 }), leftSessions({ directory })];
+    const ann = one.executor("ann");
+    expect(() => ann.run("order-42")).toThrow(/Call start\(\) first/);
+    const blocks = sh("sleep 1; echo slept");
+    const run = await ann.submit(blocks, { id: "order-42" });
+    expect(ann.run("order-42")).toBe(run);
+    expect(await ann.submit(blocks, { id: "order-42" })).toBe(run);
+    // Idle for long enough to be ended, if no run were in progress.
+    expect((await run.result()).output).toBe("slept\n");
+    const second = await ann.submit(sh("sleep 1; echo moved"), { id: "order-43" });
+    const there = other.executor("ann");
+    await there.start();
+    await expect(second.result()).rejects.toMatchObject({ code: "executor_stopped" });
+    expect((await there.run("order-43").result()).output).toBe("moved\n");
+    expect(there.runs().map(({ id, uuid }) => [id, uuid])).toEqual([
+      ["order-42", run.uuid],
+      ["order-43", second.uuid],
+    ]);
+    await other.end("ann");
+    await Promise.all([one.drain(), other.drain()]);
+  });
+});
+
 describe("sessions in places of this machine with `keepAliveMs`", needs("python3", "bash"), () => {
   it("have lost nothing when they begin, and say so when their place is gone", async () => {
     const directory = memoryDirectory();

@@ -45,9 +45,23 @@ export class Replica implements AsyncDisposable {
   }
 
   /** Runs code in the session of a key. */
-  async run(key: string, code: string): Promise<Line> {
+  run(key: string, code: string): Promise<Line> {
+    return this.#ask({ key, code });
+  }
+
+  /** Submits code there under this id. */
+  submit(key: string, run: string, code: string): Promise<Line> {
+    return this.#ask({ key, run, code });
+  }
+
+  /** Waits for what it prints. */
+  result(key: string, run: string): Promise<Line> {
+    return this.#ask({ key, run, code: "" });
+  }
+
+  async #ask(command: { readonly key: string; readonly code: string; readonly run?: string }): Promise<Line> {
     const id = (this.#calls += 1);
-    this.#child.stdin?.write(`${JSON.stringify({ id, key, code })}\n`);
+    this.#child.stdin?.write(`${JSON.stringify({ id, ...command })}\n`);
     for (;;) {
       const found = this.lines.find((each) => each.id === id);
       if (found) return found;

@@ -55,7 +55,7 @@ export class InterpreterPlace implements Place {
     const own = {
       stateful: true,
       displays: interpreter.displays,
-      ...(settings.isFork && facts.session && { keepAlive: false }),
+      ...(settings.isFork && facts.session && { keepAlive: false, keepsRuns: false }),
     };
     const before = lostState === undefined ? {} : { lostState };
     this.facts = { ...facts, capabilities: { ...facts.capabilities, ...own }, ...before };
