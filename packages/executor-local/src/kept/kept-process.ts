@@ -140,6 +140,7 @@ export function startedSession(child: ChildProcess): SupervisorStreams {
   const { stdin, stdout, stderr } = child;
   // Without descriptors for its streams, Node leaves them out.
   if (!stdin || !stdout || !stderr) {
+    child.kill("SIGKILL");
     throw new BackendUnavailableError("A process of the session could not be started: too many files are open", {
       remedy: "Raise the limit on open files, `ulimit -n`, or use fewer executors at once.",
     });

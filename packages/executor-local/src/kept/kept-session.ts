@@ -104,12 +104,14 @@ export async function createSession<Made>(
     removeOwned,
     removePrefixes: cleanupTempFiles ? [prefix] : [],
   });
+  let isHandedOver = false;
   try {
     await directories.make();
     const address = newAddress();
     const { socket } = address;
     const made = { directories, groups: await groups.make(), socket, mark: { [mark.name]: mark.value } };
     const prepared = await prepare(made);
+    isHandedOver = true;
     const first = leash.handTo((stream) => prepared.start(stream));
     return {
       id,
@@ -126,6 +128,8 @@ export async function createSession<Made>(
       first,
     };
   } catch (error) {
+    // It then cleans up once the server has ended, or has not begun.
+    if (isHandedOver) throw error;
     await directories.remove().catch(() => {});
     await groups.remove();
     await leash.release();

@@ -56,7 +56,7 @@ export class StartedBubblewrap {
     const { stderr, stdio: all } = child;
     const [filter, info] = [all[filterDescriptor], all[infoDescriptor]];
     if (!stderr || !(filter instanceof Writable) || !(info instanceof Readable)) {
-      throw explainStart("");
+      throw withoutStreams(child);
     }
     stderr.on("data", (bytes: Buffer) => this.say(bytes.toString()));
     info.on("data", (bytes: Buffer) => {
@@ -68,7 +68,7 @@ export class StartedBubblewrap {
     if (process.arch === "x64" || process.arch === "arm64") filter.end(systemCallFilter(process.arch));
     for (const [index, { text }] of plan.settings.entries()) {
       const file = all[firstSettingsDescriptor + index];
-      if (!(file instanceof Writable)) throw explainStart("");
+      if (!(file instanceof Writable)) throw withoutStreams(child);
       file.on("error", () => {});
       file.end(text);
     }
@@ -109,4 +109,10 @@ export class StartedBubblewrap {
       });
     }
   }
+}
+
+/** Ends a bubblewrap for whose streams Node had no descriptors left. */
+function withoutStreams(child: ChildProcess): Error {
+  child.kill("SIGKILL");
+  return explainStart("");
 }

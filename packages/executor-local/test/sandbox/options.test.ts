@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:f
 import net from "node:net";
 import path from "node:path";
 import { promisify } from "node:util";
+import { connectExecutor } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -220,6 +221,39 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     expect(await printed(executor, "bash", "echo started")).toBe("started\n");
     expect(await readdir(directory)).toEqual(["env", "work"]);
   });
+
+  it.each([{}, { keepAliveMs: 60_000 }])(
+    "runs no program outside from a directory of the PATH that code can write to, with %j",
+    async (options) => {
+      const directory = await temporaryDirectory();
+      const workDir = path.join(directory, "work");
+      const [inside, shims] = [path.join(workDir, "bin"), path.join(directory, "shims")];
+      for (const each of [inside, shims]) await mkdir(each, { recursive: true });
+      const escaped = path.join(directory, "escaped");
+      for (const name of ["sh", "bash", "cat", "python3", "bwrap"]) {
+        const evil = `#!/bin/sh\n/bin/echo ${name} >> ${escaped}\nexec /usr/bin/${name} "$@"\n`;
+        await writeFile(path.join(inside, name), evil, { mode: 0o755 });
+      }
+      // As a version manager has it.
+      const shim = `#!/usr/bin/env bash\nexec /usr/bin/python3 "$@"\n`;
+      await writeFile(path.join(shims, "python3"), shim, { mode: 0o755 });
+      vi.stubEnv("PATH", `${inside}:${shims}:/usr/bin:/bin`);
+      onTestFinished(() => {
+        vi.unstubAllEnvs();
+      });
+      await using executor = sandboxed({ workDir, ...options });
+      const code = "echo > started";
+      expect((await executor.executeCodeBlocks([{ language: "sh", code }])).exitCode).toBe(0);
+      if (executor.handle) {
+        const { handle } = executor;
+        await executor.detach();
+        const importModule = (): Promise<unknown> => import("@fenced/executor-local");
+        await using again = await connectExecutor(handle, { importModule });
+        expect((await again.executeCodeBlocks([{ language: "sh", code }])).exitCode).toBe(0);
+      }
+      await expect(readFile(escaped, "utf8")).rejects.toThrow("ENOENT");
+    },
+  );
 
   it("runs the Python of a virtual environment, but outside the sandbox none that code may have changed", async () => {
     const directory = await temporaryDirectory();
