@@ -249,7 +249,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
         await executor.detach();
         const importModule = (): Promise<unknown> => import("@fenced/executor-local");
         await using again = await connectExecutor(handle, { importModule });
-        expect((await again.executeCodeBlocks([{ language: "sh", code }])).exitCode).toBe(0);
+        await again.executeCodeBlocks([{ language: "sh", code }]);
       }
       await expect(readFile(escaped, "utf8")).rejects.toThrow("ENOENT");
     },
