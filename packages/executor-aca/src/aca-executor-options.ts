@@ -1,5 +1,5 @@
 import { millisecondsOption, objectOption, optionsSchema, type OptionSchemas } from "@fenced/core/options";
-import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
+import { baseExecutorConfig, type BaseExecutorOptions, noKeepAlive } from "@fenced/executor-kit";
 import { z } from "zod";
 import type { PoolType } from "./api/wire-types.ts";
 import type { AccessTokenSource } from "./token-credential.ts";
@@ -64,6 +64,10 @@ export const acaExecutorOptions: z.ZodType<ACAExecutorOptions> = optionsSchema({
   egress: z.enum(["EgressEnabled", "EgressDisabled"]).exactOptional(),
   transport: z.enum(["pump", "request"]).exactOptional(),
   retryForMs: millisecondsOption.exactOptional(),
+  ...noKeepAlive(
+    "is not possible in a session pool, where a program that was cut off could still change files and the pool's cooldown " +
+      "ends sessions: take checkpoints, or keep a session with `keepSession` and connect to it with `sessionId`",
+  ),
 } satisfies OptionSchemas<ACAExecutorOptions>).refine(
   ({ credential, tokenVariable }) => credential === undefined || tokenVariable === undefined,
   { path: ["tokenVariable"], error: "cannot be combined with `credential`: remove one of them" },

@@ -30,6 +30,15 @@ function unavailable(error: unknown): string {
   return String(error);
 }
 
+it("the error for keepAliveMs says why it is not possible, and what to do instead", () => {
+  const create = (keepAliveMs: number) => {
+    const options = { poolManagementEndpoint: "http://127.0.0.1:1", keepAliveMs };
+    return new ACADynamicSessionsCodeExecutor(options);
+  };
+  expect(() => create(1000)).toThrow(/keepAliveMs.*not possible in a session pool.*checkpoints.*`keepSession`/s);
+  expect(create(0).capabilities.keepAlive).toBeUndefined();
+});
+
 describe("the error", needs("python3"), () => {
   it("for a token of another audience names the scope", async () => {
     await using setting = await Setting.open();

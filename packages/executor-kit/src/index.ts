@@ -13,7 +13,7 @@ export {
   type ForkedExecutor,
   type ForkOptions,
 } from "./forkable-code-executor.ts";
-export { type KeepAliveOptions, keepAliveOptions, withoutCallbacks } from "./keep-alive-options.ts";
+export { type KeepAliveOptions, keepAliveOptions, noKeepAlive, withoutCallbacks } from "./keep-alive-options.ts";
 export { absolutePath, absolutePaths } from "./workspace/absolute-paths.ts";
 export { type FileOwner, PinnedDirectory } from "./workspace/pinned-directory.ts";
 export {

@@ -1,6 +1,7 @@
 import type { AllowedNetwork } from "@fenced/core";
 import { longestTimer } from "@fenced/core/abort";
 import { type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
+import * as z from "zod";
 
 /** Options of executors whose sessions can outlive their programs. */
 export interface KeepAliveOptions {
@@ -17,6 +18,15 @@ export interface KeepAliveOptions {
 export const keepAliveOptions: OptionSchemas<KeepAliveOptions> = {
   keepAliveMs: wholeNumberOption({ from: 0, to: longestTimer, unit: "ms" }).exactOptional(),
 };
+
+/**
+ * The schema of `keepAliveMs` for executors whose sessions end with their programs: refuses all but 0.
+ *
+ * @param reason - a sentence that says why, and what to do instead.
+ */
+export function noKeepAlive(reason: string): OptionSchemas<KeepAliveOptions> {
+  return { keepAliveMs: z.literal(0, reason).exactOptional() };
+}
 
 /**
  * Returns settings for the handle of a session: without functions, callbacks and what was restored. A program that

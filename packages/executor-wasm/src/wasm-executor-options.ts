@@ -1,5 +1,5 @@
 import { optionsSchema, type OptionSchemas } from "@fenced/core/options";
-import { baseExecutorConfig, type BaseExecutorOptions } from "@fenced/executor-kit";
+import { baseExecutorConfig, type BaseExecutorOptions, noKeepAlive } from "@fenced/executor-kit";
 import * as z from "zod";
 import { wasmPackages, type WasmPackages } from "./packages/package-options.ts";
 
@@ -63,6 +63,7 @@ export const wasmExecutorOptions: z.ZodType<WasmExecutorOptions> = optionsSchema
   packages: wasmPackages.exactOptional(),
   outputDir: z.string().min(1).exactOptional(),
   osSandbox: z.union([z.boolean(), z.literal("auto")]).exactOptional(),
+  ...noKeepAlive("is not possible in WebAssembly, whose files are in this program's memory: take checkpoints"),
 } satisfies OptionSchemas<WasmExecutorOptions>).superRefine(({ languages, packages, outputDir }, { issues }) => {
   if (languages === undefined || languages.includes("python")) return;
   for (const [name, input] of Object.entries({ packages, outputDir })) {
