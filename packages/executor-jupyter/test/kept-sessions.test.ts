@@ -65,6 +65,12 @@ describe.each(anyVersion)("on %s", (version) => {
       return connectExecutor(handle, { ...options, importModule: () => import("../src/index.ts") });
     };
 
+    async function deleteKernels(): Promise<void> {
+      const { baseUrl, token = "" } = server.settings;
+      const api = new KernelApi({ baseUrl, headers: { Authorization: `token ${token}` }, legacyWebSocket: false });
+      for (const id of await api.list()) await api.remove(id);
+    }
+
     /** Breaks the connections again and again until something has settled; returns how often. */
     async function cutUntil(settled: Promise<unknown>): Promise<number> {
       const outcomes = new Set<string>();
@@ -201,6 +207,32 @@ describe.each(anyVersion)("on %s", (version) => {
       await executor.stop();
     });
 
+    it.each(["killed", "deleted"])("leaves nothing when it is stopped after its kernel was %s", async (how) => {
+      const executor = create();
+      await executor.executeCodeBlocks(python("open('file.txt', 'w').write('x')"));
+      if (how === "killed") {
+        await executor.executeCodeBlocks(python("import os; os._exit(1)"));
+      } else {
+        await deleteKernels();
+        await executor.executeCodeBlocks(python("print('lost')"));
+      }
+      await executor.stop();
+    });
+
+    // The kernel does not answer until its keeper has given it up.
+    it("ends by itself although its code holds the interpreter's lock", { ...nightly }, async () => {
+      const executor = create({ keepAliveMs: 1000 });
+      await executor.executeCodeBlocks(python("open('file.txt', 'w').write('x')"));
+      const running = executor.executeCodeBlocks(
+        python("import ctypes\nprint('begun')\nctypes.PyDLL(None).sleep(600)"),
+      );
+      const failure = running.catch((error: unknown) => error);
+      await sleep(1000);
+      await executor.detach();
+      expect(await failure).toBeInstanceOf(ExecutorStoppedError);
+      await expect.poll(() => remains(server), { timeout: 90_000, interval: 1000 }).toEqual([]);
+    });
+
     it("tells a program that connects too late that the session has ended", async () => {
       const executor = create();
       await executor.start();
@@ -212,9 +244,7 @@ describe.each(anyVersion)("on %s", (version) => {
     it("ends when its kernel is deleted on the server, and the next call starts another one", async () => {
       await using executor = create();
       await executor.executeCodeBlocks(python("x = 1\nopen('kept.txt', 'w').write('kept')"));
-      const { baseUrl, token = "" } = server.settings;
-      const api = new KernelApi({ baseUrl, headers: { Authorization: `token ${token}` }, legacyWebSocket: false });
-      for (const id of await api.list()) await api.remove(id);
+      await deleteKernels();
       const lost = await executor.executeCodeBlocks(python("print('lost')"));
       expect(lost).toMatchObject({ stateLost: true });
       const result = await executor.executeCodeBlocks(python("print(open('kept.txt').read())"));

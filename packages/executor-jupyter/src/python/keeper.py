@@ -93,23 +93,21 @@ def is_over(kernel):
 
 
 def await_heir(listener, seconds):
-    """Returns whether another kernel's helper takes the files over in time."""
+    """Waits for another kernel that takes the files over. Returns its connection, and whether it does that (`heir`) or asks for the end
+    (`over`); nothing if none comes in time."""
     end = time.monotonic() + seconds
-    listener.setblocking(True)
     while time.monotonic() < end:
         listener.settimeout(max(0.01, end - time.monotonic()))
         try:
             heir = _socket.socket(fileno=listener._accept()[0])
             heir.settimeout(1)
-            is_heir = heir.recv(4) == b"heir"
-            if is_heir:
-                heir.send(b".")
+            word = heir.recv(4)
+            if word in (b"heir", b"over"):
+                return heir, word == b"heir"
             heir.close()
         except OSError:
-            continue
-        if is_heir:
-            return True
-    return False
+            pass
+    return None, False
 
 
 def remove(directory):
@@ -145,20 +143,27 @@ def main():
     served = Server(control, stream, listener, (int(FIRST), int(FIRST), None))
     served.serve()
     kernel, left = int(KERNEL), served.left(time.monotonic())
+    heir, ended = None, False
     if served.died:
         # What the kernel had started ends with it.
         end_processes(set())
-        if await_heir(listener, served.keep if served.link is not None else left):
+        heir, is_heir = await_heir(listener, served.keep if served.link is not None else left)
+        if is_heir:
             remove(HOME)
+            heir.send(b".")
             return
+        # Who asks for the end deletes the kernel, too.
+        ended = heir is not None
     # The program learns that the session is over, and deletes the kernel.
     for each in served.connections:
         each.close()
     listener.close()
-    ended = not served.died and served.link is not None and is_over(kernel)
+    ended = ended or (not served.died and served.link is not None and is_over(kernel))
     end_processes(set() if ended else kernels() | {kernel})
     remove(HOME)
     remove(WORKSPACE)
+    if heir is not None:
+        heir.send(b".")
     if not ended:
         keep_ended()
 

@@ -6,6 +6,7 @@ import {
   type BackendFiles,
   DirectoryFiles,
   type Opening,
+  type PlaceEnd,
   type PlaceFacts,
   PlaceGone,
 } from "@fenced/executor-kit";
@@ -21,7 +22,7 @@ import { type HelperReport, type KeepSettings, notKept, PythonHelper } from "../
 import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
 import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
-import { adopt, connectKept, type KeptKernel } from "./kept-kernel.ts";
+import { adopt, connectKept, endKeeper, type KeptKernel } from "./kept-kernel.ts";
 import { type KernelLeft, KernelPlace, type LiveKernel } from "./kernel-place.ts";
 import type { LeftKernel } from "./left-kernel.ts";
 import type { SessionSettings } from "./session-settings.ts";
@@ -49,6 +50,8 @@ export class JupyterBackend implements Backend<KernelPlace> {
   #left: LeftKernel | undefined;
   /** The keeper of the last kernel, which has its files. */
   #lastKeeper: string | undefined;
+  /** It waits for the next kernel. */
+  #isWaiting = false;
 
   private constructor(settings: SessionSettings, lease: ServerLease, displays: DisplayBoard) {
     this.#settings = settings;
@@ -75,7 +78,8 @@ export class JupyterBackend implements Backend<KernelPlace> {
   }
 
   /** Deletes what the session created. */
-  async close(): Promise<void> {
+  async close(end?: PlaceEnd): Promise<void> {
+    if (this.#isWaiting && end?.isDetached !== true) await this.#endLastKeeper().catch(ignoreUnreachable);
     if (this.#lease.host && this.#ownWorkspace && this.#workspace !== undefined) {
       await removeHostDirectory(this.#workspace);
     }
@@ -94,6 +98,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
     }
     const removesWorkspace = !isReplaced && this.#ownWorkspace && !this.#lease.host;
     if (answers && !kernel.end) await helper?.demand("end", { remove_workspace: removesWorkspace });
+    this.#isWaiting = kept !== undefined && (isReplaced || kernel.end !== undefined);
     // The keeper of a kernel that is replaced keeps its files for the next one.
     const parted = isReplaced ? await kept?.link.detach() : await kept?.link.end();
     kernel.disconnect();
@@ -103,6 +108,21 @@ export class JupyterBackend implements Backend<KernelPlace> {
     if (isGiven && !isReplaced) return;
     const done = isGiven ? restartKernel(this.#client, kernel.id) : deleteKernel(this.#client, kernel.id);
     await done.catch(ignoreUnreachable);
+  }
+
+  /** Ends a keeper whose kernel is gone. */
+  async #endLastKeeper(): Promise<void> {
+    if (this.#lastKeeper === undefined) return;
+    const signal = AbortSignal.timeout(lastReadyMs);
+    const { kernelName: name } = this.#settings;
+    const { id } = await startKernel(this.#client, { name, path: "", signal });
+    try {
+      const kernel = await Kernel.connect({ ...this.#linkOptions(id), readyWithinMs: firstReadyMs }, signal);
+      await endKeeper(kernel, this.#lastKeeper);
+      kernel.disconnect();
+    } finally {
+      await deleteKernel(this.#client, id);
+    }
   }
 
   /**
@@ -220,6 +240,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
     const access = { key: address.key, keepAliveMs, takeOver: false, first: keep.link };
     const kept = await connectKept(this.#linkOptions(kernel.id), access, signal);
     this.#lastKeeper = address.socket;
+    this.#isWaiting = false;
     return this.#liveOf(kept, report, { ...address, id }, life);
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import { PlaceGone } from "@fenced/executor-kit";
 import { type SessionAccess, SessionLink } from "@fenced/executor-kit/supervisor";
 import { field } from "../fields.ts";
@@ -12,6 +13,8 @@ import { PythonHelper, type HelperReport } from "../python/python-helper.ts";
 /** Milliseconds for a block of an earlier program to end by itself, and then after it was interrupted. */
 const [endingMs, interruptedMs] = [2000, 3000];
 const lookMs = 50;
+/** Milliseconds for a keeper to remove its files. */
+const keeperEndMs = 30_000;
 
 /** A kernel whose connection comes back by itself. */
 export interface KeptKernel {
@@ -72,4 +75,22 @@ async function askHelper(helper: PythonHelper): Promise<unknown> {
   throw new BackendUnavailableError("The session's kernel does not answer", {
     remedy: "It may be busy in native code: connect again later.",
   });
+}
+
+/**
+ * Ends a session whose kernel has died: its keeper, which has the files, is reached only by what runs on its machine.
+ *
+ * @param kernel - another one there.
+ * @param socket - the keeper's.
+ */
+export async function endKeeper(kernel: Kernel, socket: string): Promise<void> {
+  const code = `
+import socket
+with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    connection.settimeout(20)
+    connection.connect("\\0" + ${JSON.stringify(socket)})
+    connection.sendall(b"over")
+    connection.recv(1)
+`;
+  await within(keeperEndMs, kernel.execute({ code }).finished);
 }
