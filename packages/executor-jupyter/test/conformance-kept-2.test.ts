@@ -10,9 +10,25 @@ describe("sessions that outlive their program, jupyter_server 2.x", needs("jupyt
     server = await PlainServer.start(jupyterPythons.jupyter2);
   }, 60_000);
   afterAll(() => server?.[Symbol.asyncDispose](), 60_000);
-  const subject = keptSubject(() => {
+  const running = (): PlainServer => {
     if (server) return server;
     throw new Error("the server has not been started");
-  });
+  };
+  const subject = keptSubject(running);
   testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
+
+  // With the option, everything between the executor and the kernel goes another way.
+  const way = [
+    "output",
+    "standard input",
+    "stream that nobody reads",
+    "timeout",
+    "abort",
+    "host functions",
+    "displays",
+  ];
+  testCodeExecutor({ describe, it, afterAll }, keptSubject(running, { keepAliveMs: 120_000 }), {
+    groups: [...way, "file streams"],
+    cases: "smoke",
+  });
 });

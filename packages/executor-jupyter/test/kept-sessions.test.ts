@@ -217,10 +217,11 @@ describe.each(anyVersion)("on %s", (version) => {
         await executor.executeCodeBlocks(python("print('lost')"));
       }
       await executor.stop();
+      expect(await remains(server)).toEqual([]);
     });
 
     // The kernel does not answer until its keeper has given it up.
-    it("ends by itself although its code holds the interpreter's lock", { ...nightly }, async () => {
+    it("ends by itself although its code holds the interpreter's lock", nightly, async () => {
       const executor = create({ keepAliveMs: 1000 });
       await executor.executeCodeBlocks(python("open('file.txt', 'w').write('x')"));
       const running = executor.executeCodeBlocks(
