@@ -144,14 +144,19 @@ export class CodeExecutorAgent extends BaseChatAgent {
   async *#runReceived(messages: readonly ChatMessage[], languages: readonly string[], turn: Turn): Items {
     const { sources } = this.#options;
     const heard = messages.filter(({ source }) => sources === undefined || sources.includes(source));
-    const texts = heard.flatMap((message) => (message.type === "TextMessage" ? [message.content] : []));
-    const code = findFencedCode(texts, languages);
+    const texts = heard.filter((message) => message.type === "TextMessage");
+    const code = findFencedCode(
+      texts.map(({ content }) => content),
+      languages,
+    );
     if (code.runnable.length === 0) {
       yield turn.response(textMessage({ source: this.name, content: noCodeMessage(code, languages) }));
       return;
     }
     const context = messages.flatMap(messageToModelMessages);
-    const outcome = yield* this.#runner.run(code.runnable, { context, source: this.name, signal: turn.signal });
+    const messageIds = texts.map(({ id }) => id);
+    const options = { context, source: this.name, messageIds, signal: turn.signal };
+    const outcome = yield* this.#runner.run(code.runnable, options);
     const content = withNote(outcome.text, notRunNote(code, languages));
     yield turn.response(codeAnswer(outcome, { source: this.name, content }));
   }

@@ -123,7 +123,12 @@ async function* runOrWait(
 ): Items<CodeOutcome> {
   const { runner, turn, context, modelContext, written, attempt, heard } = options;
   try {
-    const outcome = yield* runner.run(blocks, { context, source: turn.source, signal: turn.signal });
+    const outcome = yield* runner.run(blocks, {
+      context,
+      source: turn.source,
+      messageIds: [written.id],
+      signal: turn.signal,
+    });
     options.onWaiting(undefined);
     return outcome;
   } catch (error) {

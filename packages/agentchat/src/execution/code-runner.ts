@@ -10,7 +10,6 @@ import {
   type ModelMessage,
 } from "@fenced/core";
 import { abortable } from "../common/abortable.ts";
-import { signalOption } from "../common/signal-option.ts";
 import type { CodeApprovalRequestEvent, CodeOutputEvent } from "../messages/agent-event.ts";
 import type { ChatMessage, ImagePart } from "../messages/chat-message.ts";
 import {
@@ -21,6 +20,7 @@ import {
 } from "../messages/create-message.ts";
 import type { MessageOptions } from "../messages/message-base.ts";
 import { type ApprovalFunc, type ApprovalResponse, askApproval } from "./code-approval.ts";
+import { type CodeRequest, CodeRuns } from "./code-runs.ts";
 import type { PendingApprovals } from "./pending-approvals.ts";
 import { runnableLanguages } from "./runnable-code.ts";
 import { shortenCodeResult } from "./shorten-code-result.ts";
@@ -56,6 +56,9 @@ interface RunOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The same for a run, with the ids of the messages that contain the code. */
+type CodeRunOptions = RunOptions & Pick<CodeRequest, "messageIds">;
+
 /** Options of `CodeRunner`. */
 export interface CodeRunnerOptions {
   readonly codeExecutor: CodeExecutor;
@@ -68,9 +71,11 @@ export interface CodeRunnerOptions {
 /** Runs code for an agent: starts the executor, asks for approval, and puts the result in words. */
 export class CodeRunner {
   readonly #options: CodeRunnerOptions;
+  readonly #runs: CodeRuns;
 
   constructor(options: CodeRunnerOptions) {
     this.#options = options;
+    this.#runs = new CodeRuns(options.codeExecutor);
   }
 
   /** Starts the executor and returns the languages that run. */
@@ -83,13 +88,13 @@ export class CodeRunner {
   /** Runs the blocks if they are approved. Yields output as it is printed. */
   async *run(
     blocks: readonly CodeBlock[],
-    { context, source, signal }: RunOptions,
+    { context, source, messageIds, signal }: CodeRunOptions,
   ): AsyncGenerator<CodeRunEvent, CodeOutcome, void> {
-    const { codeExecutor, maxOutputCharacters = 30_000 } = this.#options;
+    const { maxOutputCharacters = 30_000 } = this.#options;
     const { approved, reason } = yield* this.#approve(blocks, { context, source, signal });
     if (!approved) return refused(reason);
     signal?.throwIfAborted();
-    const whole = yield* liveOutput(codeExecutor.streamCodeBlocks(blocks, signalOption(signal)), source);
+    const whole = yield* liveOutput(this.#runs.events({ blocks, source, messageIds, signal }), source);
     const { text } = codeResultForModel(whole, blocks.length, { ...allImages, maxOutputCharacters });
     const result = shortenCodeResult(whole, maxOutputCharacters);
     return { result, text, images: codeResultImages(whole), isRefused: false };
