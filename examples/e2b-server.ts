@@ -5,6 +5,11 @@ import assert from "node:assert/strict";
 import { createE2BHandler } from "@fenced/e2b";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { serve } from "@hono/node-server";
+// #endregion
+// #region client
+import { Sandbox } from "e2b";
+// #endregion
+// #region server
 
 const handler = createE2BHandler({
   templates: {
@@ -21,8 +26,6 @@ const address = server.address();
 assert.ok(address !== null && typeof address === "object");
 const url = `http://localhost:${address.port}`;
 Object.assign(process.env, { E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_API_KEY: "e2b_0123456789abcdef" });
-// The client reads these variables when it is loaded.
-const { Sandbox } = await import("e2b");
 
 // #region client
 const sandbox = await Sandbox.create();
