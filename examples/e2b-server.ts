@@ -9,8 +9,8 @@ import { serve } from "@hono/node-server";
 // #region client
 import { Sandbox } from "e2b";
 // #endregion
-// #region server
 
+// #region server
 const handler = createE2BHandler({
   templates: {
     base: () => new LocalCommandLineCodeExecutor(), // in production: a container, with workspacePath: "/home/user"
