@@ -95,7 +95,12 @@ export class Supervisor {
     this.#left = interpreters;
     this.#programs = new RunningPrograms(this.#send, { lose, isCut, last });
     this.#measurements = new Measurements(this.#send);
-    this.runs = new SupervisedRuns(this.#send, () => this.#programs.newNumber(), hasRuns);
+    this.runs = new SupervisedRuns(this.#send, {
+      newNumber: () => this.#programs.newNumber(),
+      isLoaded: hasRuns,
+      lose,
+      isCut,
+    });
     stream.on("drain", () => {
       this.#unread = 0;
       this.#tunnels.resume();

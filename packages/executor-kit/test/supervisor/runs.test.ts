@@ -137,6 +137,53 @@ for _ in range(60000):
     expect((await entriesOf(second.supervisor, whole)).at(-1)?.text).toMatch(/^cancelled/);
   });
 
+  it("keep the calls of their blocks for a host, and no more than there is room for", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor, answer } = await place.connect({ first: place.first });
+    const address = await supervisor.openCalls((connection) => connection.destroy());
+    const token = randomUUID();
+    const code = `import os, socket, struct, time
+def frame(kind, number, payload):
+    return struct.pack(">IBI", len(payload) + 5, kind, number) + payload
+def connect(token):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(0.05)
+    connection.connect(${JSON.stringify(address.slice("unix:".length))})
+    connection.sendall(frame(1, 0, token))
+    return connection
+first = connect(b"${token}")
+first.sendall(frame(2, 7, b"first\\n{}"))
+time.sleep(0.2)
+kept = []
+for number in range(40):
+    try:
+        connection = connect(b"${token}" if number % 2 else b"another")
+        for call in range(1, 60):
+            connection.sendall(frame(2, call, b"call\\n" + b" " * 1000000))
+        kept.append(connection)
+    except OSError:
+        pass
+print("attacked", flush=True)
+first.settimeout(60)
+print(first.recv(1000)[9:].decode())`;
+    const before = await memoryOf(answer.inventory.process);
+    const number = await supervisor.runs.submit(order(supervisor, [code], { tokens: [token] }));
+    const calls: string[] = [];
+    const entries: Entry[] = [];
+    for await (const { number: at, kind, content } of supervisor.runs.follow(number)) {
+      entries.push({ number: at, kind, text: content.toString(), size: content.length });
+      if (!content.toString().startsWith("attacked")) continue;
+      expect(await memoryOf(answer.inventory.process)).toBeLessThan(before + 50_331_648);
+      supervisor.runs.serve(number, 0, ({ payload, begin, answer: reply }) => {
+        calls.push(payload.toString().slice(0, 5));
+        begin();
+        reply(16, Buffer.from("answered"));
+      });
+    }
+    expect(textOf(entries)).toBe("attacked\nanswered\n");
+    expect(calls[0]).toBe("first");
+  });
+
   it("end with the processes of the place when that is reset", async () => {
     const place = await KeptPlace.open();
     const { supervisor } = await place.connect({ first: place.first });

@@ -14,6 +14,7 @@ import { hostFunctionsIn, keepsRuns, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
 import { connect, detach, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { fetching, inPython, policy, python } from "./network-credentials.ts";
 
 const needs = [keepsRuns];
 /** How long a block takes that ends while no program is connected, in milliseconds. */
@@ -231,7 +232,6 @@ const keepsOrder: ConformanceCase = {
   needs: [keepsRuns, stateful, language("python")],
   async run(kit) {
     const first = await start(kit);
-    const python = (code: string): CodeBlock => ({ language: "python", code });
     await kit.succeed(first, python("steps = ['call']"));
     const sleep = aloneMs / 1000;
     const slow = await first.submit([python(`import time\ntime.sleep(${sleep})\nsteps.append('slow')\nsteps`)]);
@@ -324,8 +324,38 @@ const waitsForGiven: ConformanceCase = {
   },
 };
 
+const reportsRefusals: ConformanceCase = {
+  name: "reports what the network policy refused to every program",
+  needs: [keepsRuns, ...inPython],
+  async run(kit) {
+    const network = policy();
+    const first = await start(kit, { network });
+    const run = await first.submit([python(fetching("http://evil.example/"))]);
+    const result = await kit.within("the result", run.result());
+    assert.deepEqual(
+      result.network?.map(({ host }) => host),
+      ["evil.example"],
+    );
+    const { handle } = first;
+    await detach(kit, first);
+    const second = await connect(kit, handle, { network });
+    assert.deepEqual(await kit.within("the result", second.run(run.id).result()), result);
+  },
+};
+
 /** Submitted runs of sessions that outlive their programs. */
 export const keptRuns: ConformanceGroup = {
   name: "submitted run of a session that outlives its program",
-  cases: [survives, fails, timesOut, bounded, limitsFiles, cancels, keepsOrder, waitsForFunctions, waitsForGiven],
+  cases: [
+    survives,
+    fails,
+    timesOut,
+    bounded,
+    limitsFiles,
+    cancels,
+    keepsOrder,
+    waitsForFunctions,
+    waitsForGiven,
+    reportsRefusals,
+  ],
 };

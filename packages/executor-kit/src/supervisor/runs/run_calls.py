@@ -15,7 +15,7 @@ from _fenced_wire import RUN_CALL, RUN_TOLD
 # As in `call-frames.ts`.
 HELLO, CALL, CANCEL, RESULT, ERROR = 1, 2, 3, 16, 17
 LONGEST_HELLO, LONGEST_CALL = 256, 1048576 + 256
-# Bytes of calls that wait for their answers, in all; and calls of one program, beyond which it is not read.
+# Bytes of calls that arrive or wait for their answers, in all; and calls of one program, beyond which it is not read.
 MOST_HELD, MOST_CALLS = 16777216, 64
 PIECE = 262144
 LOST = b'{"name": "HostLostError", "message": "The program that ran this call is gone; the function may have run"}'
@@ -71,7 +71,7 @@ class Caller:
         except OSError:
             piece = b""
         self.incoming += piece
-        if not piece or not self.take_frames(find):
+        if not piece or held() > MOST_HELD or not self.take_frames(find):
             self.close()
 
     def take_frames(self, find):
@@ -89,8 +89,6 @@ class Caller:
                 if self.run is None:
                     return self.hand_on()
             elif kind == CALL and number not in self.calls:
-                if len(payload) + sum(len(each.payload) for each in calls.values()) > MOST_HELD:
-                    return False
                 self.calls[number] = Call(self, number, payload)
                 if self.run.is_serving(self.block):
                     self.calls[number].send()
@@ -145,6 +143,10 @@ class Caller:
             self.drop(call)
         self.forget()
         os.close(self.descriptor)
+
+
+def held():
+    return sum(len(each.incoming) for each in callers.values()) + sum(len(each.payload) for each in calls.values())
 
 
 def accept(descriptor):

@@ -1,4 +1,5 @@
 import { BackendUnavailableError, parseJson, type RunIdentity } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import type { ListedRun, RunList } from "../../place.ts";
 import type { Send } from "../blocks/running-programs.ts";
 import { runsProgram } from "../python-programs.ts";
@@ -6,6 +7,8 @@ import { frameType } from "../wire/wire.ts";
 import { entryKind, type RunEntry } from "./run-entries.ts";
 
 const piece = 262_144;
+/** Time limit for a cancelled run to end in milliseconds. */
+const killMs = 10_000;
 /** Bytes of entries that may wait for their reader; then the supervisor keeps the next ones. */
 const mostWaiting = 4_194_304;
 
@@ -70,10 +73,21 @@ interface Waiting<T> {
   readonly reject: (error: Error) => void;
 }
 
+interface RunsSettings {
+  readonly newNumber: () => number;
+  /** An earlier host has submitted runs there. */
+  readonly isLoaded: boolean;
+  readonly lose: (error: Error) => void;
+  /** The supervisor cannot be reached now, but may be later. */
+  readonly isCut: () => boolean;
+}
+
 /** The submitted runs with which a supervisor goes on without this program. */
 export class SupervisedRuns {
   readonly #send: Send;
-  readonly #newNumber: () => number;
+  readonly #newNumber: RunsSettings["newNumber"];
+  readonly #lose: RunsSettings["lose"];
+  readonly #isCut: RunsSettings["isCut"];
   readonly #submitting = new Map<number, Waiting<string>>();
   readonly #listing: Waiting<RunList>[] = [];
   readonly #notes = new Map<number, Waiting<true>[]>();
@@ -83,9 +97,10 @@ export class SupervisedRuns {
   #found: { readonly runs: ListedRun[]; readonly forgotten: Map<string, string> } = { runs: [], forgotten: new Map() };
   #lost: Error | undefined;
 
-  /** @param isLoaded - an earlier host has submitted runs there. */
-  constructor(send: Send, newNumber: () => number, isLoaded: boolean) {
+  constructor(send: Send, { newNumber, isLoaded, lose, isCut }: RunsSettings) {
     this.#send = send;
+    this.#lose = lose;
+    this.#isCut = isCut;
     this.#newNumber = newNumber;
     this.#isLoaded = isLoaded;
   }
@@ -168,9 +183,18 @@ export class SupervisedRuns {
     this.#ask(number, "go");
   }
 
-  /** Ends a run, whose log says when it is over. */
+  /** Ends a run, whose log says when it is over. A supervisor that does not end it in time is given up. */
   cancel(number: number): void {
     this.#ask(number, "cancel");
+    const ended = this.#followed.get(number)?.ended;
+    if (ended) void this.#giveUp(ended);
+  }
+
+  async #giveUp(ended: Promise<true>): Promise<void> {
+    if ((await within(killMs, ended)) === true || this.#lost) return;
+    // One that cannot be reached now has not been silent.
+    if (this.#isCut()) await this.#giveUp(ended);
+    else this.#lose(notEnded());
   }
 
   /** Adds a text to a run's log; resolves once it is there, or was left out because there are too many. */
@@ -272,10 +296,16 @@ class Following {
   #isLeft = false;
   #error: Error | undefined;
   #wake: () => void = () => {};
+  /** Resolves when the run's end has arrived, or nobody reads any more. */
+  readonly ended: Promise<true>;
+  #end: () => void = () => {};
 
   constructor(follow: (position: number) => void, leave: () => void) {
     this.#follow = follow;
     this.#leave = leave;
+    this.ended = new Promise((resolve) => {
+      this.#end = () => resolve(true);
+    });
   }
 
   /** Handles a part of an entry. */
@@ -287,6 +317,7 @@ class Following {
     const number = Number(payload.readBigUInt64BE(0));
     this.#waiting.push({ number, kind: entryKind(payload.toString("latin1", 8, 9)), content });
     this.#last = number;
+    if (this.#waiting.at(-1)?.kind === ".") this.#end();
     if (number > 0) this.#size += content.length;
     if (this.#size > mostWaiting && !this.#isLeft) {
       this.#isLeft = true;
@@ -322,6 +353,7 @@ class Following {
         });
       }
     } finally {
+      this.#end();
       left();
       if (!this.#error) this.#leave();
     }
@@ -330,6 +362,12 @@ class Following {
 
 function programEnded(): DOMException {
   return new DOMException("The program ended before the call did", "AbortError");
+}
+
+function notEnded(): BackendUnavailableError {
+  return new BackendUnavailableError(`A run did not end within ${killMs / 1000} s after it was cancelled`, {
+    remedy: "Call again to start a new supervisor.",
+  });
 }
 
 function noRoom(): BackendUnavailableError {
