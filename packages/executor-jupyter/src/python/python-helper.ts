@@ -115,7 +115,7 @@ export class PythonHelper {
   /**
    * Installs the helper in a kernel, outside the user's namespace.
    *
-   * @throws InvalidInputError if the kernel cannot be kept; PlaceGone if the session that it is to continue is over.
+   * @throws InvalidInputError if the kernel cannot be kept; PlaceGone if the session that it is to continue is over, or another program's.
    */
   static async install(
     kernel: Kernel,
@@ -144,6 +144,7 @@ export class PythonHelper {
       },
     });
     const report = await helper.#answered(untilAborted(beginning, signal), "begin", installDeadlineMs);
+    if (report === null) throw new PlaceGone("another program has connected to it first");
     if (field(report, "over") === true) throw new PlaceGone("its files are gone");
     const problem = textField(report, "problem");
     if (problem !== "") throw notKept(problem);

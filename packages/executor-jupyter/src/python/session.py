@@ -118,8 +118,8 @@ def begin(mark, scratch, directory, create, env, has_functions, leash, keep=None
 
 def rescue(directory):
     """Returns a work directory under a name by which the keeper that it had, which is ending, does not remove it; `None` if it is gone."""
+    place = tempfile.mkdtemp(prefix="fenced-workspace-", dir=os.path.dirname(directory))
     try:
-        place = tempfile.mkdtemp(prefix="fenced-workspace-", dir=os.path.dirname(directory))
         os.rename(directory, place)
         return place
     except OSError:

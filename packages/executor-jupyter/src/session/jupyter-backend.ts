@@ -236,10 +236,11 @@ export class JupyterBackend implements Backend<KernelPlace> {
     };
     const { report } = await this.#installHelper(kernel, signal, keep);
     this.#workspace = report.workspace;
+    this.#lastKeeper = address.socket;
+    this.#isWaiting = true;
     kernel.disconnect();
     const access = { key: address.key, keepAliveMs, takeOver: false, first: keep.link };
     const kept = await connectKept(this.#linkOptions(kernel.id), access, signal);
-    this.#lastKeeper = address.socket;
     this.#isWaiting = false;
     return this.#liveOf(kept, report, { ...address, id }, life);
   }
@@ -335,7 +336,9 @@ export class JupyterBackend implements Backend<KernelPlace> {
     const workspace = this.#workspace ?? workDir ?? this.#lease.workspace;
     const createWorkspace = workspace === undefined && kernelId === undefined;
     const scratch = this.#lease.host?.scratch;
-    const own = { mark: id, scratch, workspace, createWorkspace, env, hasFunctions: functions.length > 0, keep };
+    // The keeper of an earlier kernel may still be ending what that has started.
+    const mark = keep?.socket ?? id;
+    const own = { mark, scratch, workspace, createWorkspace, env, hasFunctions: functions.length > 0, keep };
     const installed = await PythonHelper.install(kernel, own, signal);
     if (createWorkspace) this.#ownWorkspace = true;
     return installed;
