@@ -8,8 +8,8 @@ import { readPod, type Pod } from "./pod-state.ts";
 
 /** Milliseconds between checks of a pod that cannot be watched at the moment. */
 const lookMs = 500;
-/** Milliseconds between checks of whether pods are gone. */
-const goneMs = 100;
+/** Milliseconds to wait until deleted pods are gone, and between checks. */
+const [goneMs, goneLookMs] = [5000, 100];
 /** How many times to retry a request for a pod that conflicts with others: simultaneous requests update the same quota. */
 const conflicts = 20;
 
@@ -132,15 +132,23 @@ export class PodClient {
     }
   }
 
-  /** Deletes the pods of a Job, and, unless it is done `gently`, waits until they are gone. */
+  /**
+   * Deletes the pods of a Job, and, unless it is done `gently`, waits a moment until they are gone: newer clusters keep their objects
+   * until the Job's controller has seen their end.
+   */
   async deleteAll(job: string, how: DeleteOptions = {}): Promise<void> {
     const { signal } = how;
+    const end = performance.now() + goneMs;
+    const deleted = new Set<string>();
     const request = { method: "GET", path: `${this.#path()}?${podOf(job)}`, ...(signal && { signal }) } as const;
     for (;;) {
       const pods = readPods(await this.#api.send(request));
-      for (const { metadata } of pods) await this.delete(metadata.name, how);
-      if (pods.length === 0 || how.gently === true) return;
-      await sleep(goneMs, undefined, signal ? { signal } : {});
+      for (const { metadata } of pods.filter((pod) => !deleted.has(pod.metadata.name))) {
+        await this.delete(metadata.name, how);
+        deleted.add(metadata.name);
+      }
+      if (pods.length === 0 || how.gently === true || performance.now() > end) return;
+      await sleep(goneLookMs, undefined, signal ? { signal } : {});
     }
   }
 
