@@ -380,6 +380,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     beginning: BeginningRun,
   ): AsyncGenerator<ExecutionEvent | RunEvent, void, void> {
     const kept = this.offered.keepAlive === true ? await this.#handOn(blocks, options, beginning) : undefined;
+    if (!kept) beginning.waits();
     yield* kept ?? this.streamCodeBlocks(blocks, options);
   }
 

@@ -180,6 +180,21 @@ const lostVariables: ConformanceCase = {
   },
 };
 
+const submits: ConformanceCase = {
+  name: "submit() does not wait for the turn of its run",
+  needs: [keepsAlive, stateful],
+  async run(kit) {
+    const { language: code } = kit;
+    const executor = await start(kit);
+    const first = await kit.within("submit()", executor.submit([code.program(code.awaitFile("never"))]));
+    const second = await kit.within("another submit()", executor.submit([code.program(code.print("second"))]));
+    assert.deepEqual([first.state, second.state], ["running", "running"]);
+    first.result().catch(() => {});
+    await kit.within("cancel()", first.cancel());
+    assert.equal((await kit.within("the result", second.result())).output, "second\n");
+  },
+};
+
 const functions: ConformanceCase = {
   name: "host functions are those of the program that is connected",
   needs: [keepsAlive, hostFunctionsIn("python")],
@@ -314,6 +329,7 @@ export const keepAlive: ConformanceGroup = {
     stopEnds,
     restarts,
     lostVariables,
+    submits,
     functions,
     leftCallers,
     hostile,

@@ -131,10 +131,10 @@ const timesOut: ConformanceCase = {
     const { language: code } = kit;
     const first = await start(kit);
     const run = await first.submit([code.program(code.writeFile("main", "."), code.beat("main"))], {
-      timeoutMs: 3 * aloneMs,
+      timeoutMs: 2 * aloneMs,
     });
     const total = await first.submit([code.program(code.sleep(60_000)), code.program(code.nothing())], {
-      totalTimeoutMs: 4 * aloneMs,
+      totalTimeoutMs: 3 * aloneMs,
     });
     const { handle } = first;
     await detach(kit, first);

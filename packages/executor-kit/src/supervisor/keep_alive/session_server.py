@@ -349,6 +349,8 @@ class Server:
             self.sent.received(received)
             connection.sent = received
             self.link = connection
+            # The supervisor learns of it at once.
+            self.beaten = 0
         else:
             connection.closing = True
         payload = struct.pack(">BQ", verdict, self.received)
