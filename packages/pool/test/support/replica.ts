@@ -29,10 +29,12 @@ export class Replica implements AsyncDisposable {
   private constructor(child: ChildProcess) {
     this.#child = child;
     if (!child.stdout) throw new Error("The process has no output");
+    // It may have been killed.
+    child.stdin?.on("error", () => {});
     createInterface(child.stdout).on("line", (text) => this.lines.push(line.parse(JSON.parse(text))));
   }
 
-  /** @param words - the engine's URL, the directory of the store, the time of a lease, and an image. */
+  /** @param words - the engine's URL, the directory of the store, the time of a lease, and an image with a label of its containers. */
   static async start(...words: readonly string[]): Promise<Replica> {
     const [program, ...args] = await bundledCommand(replica, ...words);
     const started = new Replica(spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] }));
@@ -50,8 +52,8 @@ export class Replica implements AsyncDisposable {
   }
 
   /** Submits code there under this id. */
-  submit(key: string, run: string, code: string): Promise<Line> {
-    return this.#ask({ key, run, code });
+  submit(key: string, run: string, code: string, language = "sh"): Promise<Line> {
+    return this.#ask({ key, run, code, language });
   }
 
   /** Waits for what it prints. */
@@ -59,16 +61,26 @@ export class Replica implements AsyncDisposable {
     return this.#ask({ key, run, code: "" });
   }
 
-  async #ask(command: { readonly key: string; readonly code: string; readonly run?: string }): Promise<Line> {
+  async #ask(command: {
+    readonly key: string;
+    readonly code: string;
+    readonly run?: string;
+    readonly language?: string;
+  }): Promise<Line> {
     const id = (this.#calls += 1);
     this.#child.stdin?.write(`${JSON.stringify({ id, ...command })}\n`);
     for (;;) {
       const found = this.lines.find((each) => each.id === id);
       if (found) return found;
+      if (this.hasEnded) throw new Error("the process has ended");
       await new Promise((resolve) => {
         setTimeout(resolve, 10);
       });
     }
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   signal(name: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
@@ -77,7 +89,7 @@ export class Replica implements AsyncDisposable {
 
   /** Shuts it down, as a deployment does. */
   async drain(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (this.hasEnded) return;
     const ended = once(this.#child, "exit");
     this.#child.stdin?.end();
     await ended;
