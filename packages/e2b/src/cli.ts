@@ -4,24 +4,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { inspect } from "node:util";
 import { FencedError, InvalidInputError } from "@fenced/core";
-import { nodeListener } from "@fenced/core/runtime";
+import { nodeListener, onInterruption } from "@fenced/core/runtime";
 import { type CliOptions, parseOptions, UsageError } from "./cli/parse-options.ts";
 import { templatesOf } from "./cli/templates.ts";
 import { createE2BHandler } from "./create-e2b-handler.ts";
 
-const interruption = new AbortController();
-for (const [name, exitCode] of [
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-  ["SIGHUP", 129],
-] as const) {
-  process.on(name, () => {
-    if (interruption.signal.aborted) process.exit(exitCode);
-    process.exitCode = exitCode;
-    interruption.abort();
-  });
-}
-
+const interrupted = onInterruption();
 try {
   const options = parseOptions(process.argv.slice(2));
   if (options !== undefined) await run(options);
@@ -55,7 +43,7 @@ async function run(options: CliOptions): Promise<void> {
   if (!["localhost", "::1"].includes(host) && !host.startsWith("127.")) {
     say("Warning: the server accepts connections from other machines, without encryption.");
   }
-  if (!interruption.signal.aborted) await once(interruption.signal, "abort");
+  if (!interrupted.aborted) await once(interrupted, "abort");
   server.close();
   await handler.close();
   server.closeAllConnections();

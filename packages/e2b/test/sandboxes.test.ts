@@ -11,6 +11,7 @@ describe("sandboxes", needs("python3", "bash"), () => {
     );
     expect(await one?.isRunning()).toBe(true);
     expect(await one?.getInfo()).toMatchObject({ templateId: "base", state: "running", metadata: { name: "a b" } });
+    expect((await one?.getInfo())?.memoryMB).toBeGreaterThan(0);
     const list = async (metadata?: Record<string, string>) =>
       (await Sandbox.list({ ...server.client, ...(metadata && { query: { metadata } }) }).nextItems()).map(
         ({ sandboxId }) => sandboxId,

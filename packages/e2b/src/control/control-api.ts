@@ -10,6 +10,7 @@ import { E2BFailure } from "./e2b-failure.ts";
 import { listed } from "./list-sandboxes.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { isForClients, type Sandboxes } from "./sandboxes.ts";
+import type { Usage } from "./usage-log.ts";
 
 /** The version of E2B's `envd` whose behaviour this server has; clients choose by it what they send. */
 const envdVersion = "0.6.4";
@@ -105,9 +106,10 @@ export function controlApi(options: E2BHandlerOptions, sandboxes: Sandboxes): Ho
       return context.json(items.map((sandbox) => detailed(sandbox)));
     });
   }
-  app.get("/sandboxes/:id", (context) => {
+  app.get("/sandboxes/:id", async (context) => {
     const sandbox = find(context);
-    return context.json({ ...described(sandbox, options), ...detailed(sandbox) });
+    const usage = (await sandbox.usage().catch(() => [])).at(-1);
+    return context.json({ ...described(sandbox, options), ...detailed(sandbox, usage) });
   });
   app.delete("/sandboxes/:id", async (context) => {
     await sandboxes.kill(find(context));
@@ -180,37 +182,37 @@ function parse(text: string): unknown {
   }
 }
 
+function named({ settings }: Sandbox): JsonObject {
+  const { id, templateId } = settings;
+  return { sandboxID: id, templateID: templateId, alias: templateId, clientID: "fenced", envdVersion };
+}
+
 /** What a client needs to use a sandbox. */
-function described({ settings, token, trafficToken }: Sandbox, { domain }: E2BHandlerOptions): JsonObject {
+function described(sandbox: Sandbox, { domain }: E2BHandlerOptions): JsonObject {
+  const { token, trafficToken } = sandbox;
   return {
-    sandboxID: settings.id,
-    templateID: settings.templateId,
-    alias: settings.templateId,
-    clientID: "fenced",
-    envdVersion,
+    ...named(sandbox),
     trafficAccessToken: trafficToken,
     ...(token !== undefined && { envdAccessToken: token }),
     ...(domain !== undefined && { domain }),
   };
 }
 
-function detailed({ settings, startedAt, endAt }: Sandbox): JsonObject {
+function detailed(sandbox: Sandbox, usage?: Usage): JsonObject {
+  const { settings, startedAt, endAt } = sandbox;
   return {
-    sandboxID: settings.id,
-    templateID: settings.templateId,
-    alias: settings.templateId,
-    clientID: "fenced",
-    envdVersion,
+    ...named(sandbox),
     startedAt: startedAt.toISOString(),
     endAt: endAt.toISOString(),
     state: "running",
     metadata: { ...settings.metadata },
-    // The template's executor knows its limits; these are not they.
-    cpuCount: 1,
-    memoryMB: 0,
-    diskSizeMB: 0,
     allowInternetAccess: settings.allowInternetAccess,
     lifecycle: { onTimeout: "kill", autoResume: false },
+    ...(usage && {
+      cpuCount: usage.cpuCount,
+      memoryMB: Math.round(usage.memTotal / 1_048_576),
+      diskSizeMB: Math.round(usage.diskTotal / 1_048_576),
+    }),
   };
 }
 
