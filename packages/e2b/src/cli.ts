@@ -33,7 +33,9 @@ async function run(options: CliOptions): Promise<void> {
   const server = createServer(nodeListener(handler)).listen(port, host);
   // Uploads can take as long as they like.
   server.requestTimeout = 0;
-  await once(server, "listening");
+  await once(server, "listening").catch((error: unknown) => {
+    throw new UsageError(`The server cannot listen on port ${port} of ${host}: ${reasonOf(error)}.`);
+  });
   const address = server.address();
   const listening = typeof address === "object" && address !== null ? address.port : port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${listening}`;
@@ -47,6 +49,13 @@ async function run(options: CliOptions): Promise<void> {
   server.close();
   await handler.close();
   server.closeAllConnections();
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE") return "another program uses it; choose another --port";
+  if (code === "EACCES") return "that needs more rights; choose a --port from 1024";
+  return `${error instanceof Error ? error.message : String(error)}; choose another --host`;
 }
 
 function say(message: unknown): void {

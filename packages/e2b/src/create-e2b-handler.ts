@@ -39,9 +39,9 @@ export interface E2BHandler extends AsyncDisposable {
  */
 export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
   const checked = checkOptions(e2bHandlerOptions, options, "createE2BHandler");
-  const sandboxes = new Sandboxes(checked);
-  const control = controlApi(checked, sandboxes);
   const { domain, onError = warn } = checked;
+  const sandboxes = new Sandboxes({ ...checked, onError });
+  const control = controlApi({ ...checked, onError }, sandboxes);
   const answer = async (request: Request): Promise<Response> => {
     const address = addressOf(request, domain);
     if (!address) {

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { needs } from "@fenced/test-support";
 import { Sandbox } from "e2b";
@@ -28,6 +30,20 @@ describe("fenced-e2b", () => {
   ])("explains what is wrong with %j", (args, message) => {
     expect(() => parseOptions(args)).toThrow(UsageError);
     expect(() => parseOptions(args)).toThrow(message);
+  });
+
+  it("says that its port is taken, without a stack trace", { timeout: 60_000 }, async () => {
+    const taken = createServer().listen(0, "::1");
+    await once(taken, "listening");
+    const address = taken.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const { child } = start(["--port", String(port), "--host", "::1"]);
+    const said = text(child.stderr);
+    expect(await once(child, "close")).toEqual([2, null]);
+    expect(await said).toBe(
+      `The server cannot listen on port ${port} of ::1: another program uses it; choose another --port.\n`,
+    );
+    taken.close();
   });
 
   it(

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { CommandExitError, Sandbox, TimeoutError } from "e2b";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ProcessOutput } from "../src/envd/process-output.ts";
 import { startServer, type TestServer } from "./support/start-server.ts";
 
 describe("commands", needs("python3", "bash"), () => {
@@ -63,6 +65,30 @@ describe("commands", needs("python3", "bash"), () => {
   it("carry large output whole and in order, to a client that reads slowly", async () => {
     const { stdout } = await sandbox.commands.run("seq 1 400000");
     expect(stdout).toBe(Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`).join(""));
+  });
+
+  it("never wait for a reader that reads, also if they write much to both outputs", async () => {
+    const leaving = new AbortController();
+    const output = new ProcessOutput();
+    const events = output.read(leaving.signal);
+    const bytes = new Uint8Array(1_048_576);
+    const writes = [output.write({ kind: "stdout", bytes }), output.write({ kind: "stderr", bytes })];
+    expect([(await events.next()).value, (await events.next()).value]).toMatchObject([
+      { kind: "stdout" },
+      { kind: "stderr" },
+    ]);
+    await Promise.all(writes);
+    const tiny = new Uint8Array(1);
+    let written = 0;
+    const writer = (async () => {
+      for (; written < 1_000_000; written += 1) await output.write({ kind: "stdout", bytes: tiny });
+    })();
+    await sleep(100);
+    // Each piece takes more than its byte.
+    expect(written).toBeLessThan(10_000);
+    written = 1_000_000;
+    leaving.abort();
+    await writer;
   });
 
   it("run in terminals, which can be resized", async () => {

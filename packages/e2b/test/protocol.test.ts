@@ -1,16 +1,10 @@
-import { connect } from "node:net";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { Sandbox } from "e2b";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type TestServer } from "./support/start-server.ts";
-
-function envelope(text: string, flags = 0): Buffer {
-  const header = Buffer.alloc(5);
-  header.writeUInt8(flags, 0);
-  header.writeUInt32BE(Buffer.byteLength(text), 1);
-  return Buffer.concat([header, Buffer.from(text)]);
-}
+import { envelope, headersFor, rawRequest } from "./support/raw-request.ts";
+import { apiKey, startServer, type TestServer } from "./support/start-server.ts";
 
 describe("hostile clients", needs("python3", "bash"), () => {
   let server: TestServer;
@@ -19,11 +13,7 @@ describe("hostile clients", needs("python3", "bash"), () => {
   beforeAll(async () => {
     server = await startServer();
     sandbox = await Sandbox.create("base", server.client);
-    headers = {
-      "e2b-sandbox-id": sandbox.sandboxId,
-      "x-access-token": String(Reflect.get(sandbox, "envdAccessToken")),
-      "content-type": "application/json",
-    };
+    headers = { ...headersFor(sandbox), "content-type": "application/json" };
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
@@ -67,11 +57,8 @@ describe("hostile clients", needs("python3", "bash"), () => {
 
   it("that stop reading make only their own command wait", async () => {
     const body = envelope('{"process": {"cmd": "/bin/sh", "args": ["-c", "yes"]}, "stdin": false}');
-    const lines = Object.entries({ ...headers, host: "x", "content-length": String(body.length) });
-    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-    socket.write(
-      `POST /process.Process/Start HTTP/1.1\r\n${lines.map((line) => line.join(": ")).join("\r\n")}\r\n\r\n`,
-    );
+    const all = { ...headers, "content-length": String(body.length) };
+    const socket = rawRequest(server.url, "POST /process.Process/Start", all);
     socket.write(body);
     socket.pause();
     await sleep(300);
@@ -85,19 +72,73 @@ describe("hostile clients", needs("python3", "bash"), () => {
 
   it("get no half of a file whose upload breaks without an error, and no other's", async () => {
     const length = 1_000_000;
-    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-    const lines = Object.entries({
-      ...headers,
-      host: "x",
-      "content-type": "application/octet-stream",
-      "content-length": String(length),
-    });
-    const head = lines.map((line) => line.join(": ")).join("\r\n");
-    socket.write(`POST /files?path=broken.bin HTTP/1.1\r\n${head}\r\n\r\n`);
+    const all = { ...headers, "content-type": "application/octet-stream", "content-length": String(length) };
+    const socket = rawRequest(server.url, "POST /files?path=broken.bin", all);
     socket.write(Buffer.alloc(1000));
     await expect.poll(() => sandbox.files.exists("broken.bin")).toBe(true);
     socket.destroy();
     expect((await sandbox.commands.run("echo still here")).stdout).toBe("still here\n");
     await expect(sandbox.files.write("/dev/full", "text")).rejects.toThrow(/is not a file/);
   });
+
+  it("cannot fill the server's memory with input that nobody reads", async () => {
+    const { pid } = await sandbox.commands.run("sleep 600", { background: true, stdin: true, timeoutMs: 0 });
+    const stdin = Buffer.alloc(9_000_000).toString("base64");
+    const leaving = new AbortController();
+    const send = (input: string, signal?: AbortSignal) =>
+      fetch(`${server.url}/process.Process/SendInput`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ process: { pid }, input: { stdin: input } }),
+        ...(signal && { signal }),
+      });
+    const first = send(stdin, leaving.signal).catch(() => {});
+    await expect.poll(async () => (await send(stdin, AbortSignal.timeout(2000)).catch(() => first))?.status).toBe(429);
+    leaving.abort();
+    await first;
+    expect((await send(stdin)).status).toBe(429);
+    expect(await sandbox.commands.kill(pid)).toBe(true);
+    // What was never read does not count any more.
+    const cat = await sandbox.commands.run("cat > /dev/null", { background: true, stdin: true });
+    await sandbox.commands.sendStdin(cat.pid, "x".repeat(9_000_000));
+    await sandbox.commands.closeStdin(cat.pid);
+    expect((await cat.wait()).exitCode).toBe(0);
+  });
+
+  it("that send a body slowly cannot bring back a sandbox which has ended meanwhile", async () => {
+    const other = await Sandbox.create("base", server.client);
+    const body = '{"timeout": 3600}';
+    const all = { "x-api-key": apiKey, "content-length": String(body.length) };
+    const socket = rawRequest(server.url, `POST /sandboxes/${other.sandboxId}/timeout`, all);
+    socket.write(body.slice(0, 5));
+    await sleep(100);
+    await other.kill();
+    const answer = once(socket, "data");
+    socket.write(body.slice(5));
+    expect(String(await answer)).toMatch(/^HTTP\/1.1 404 /);
+    socket.destroy();
+  });
+
+  it("get an error for pages of nothing, and times that are none", async () => {
+    for (const query of ["limit=0", "startedAfter=never", "nextToken=x", "metadata=%25zz"]) {
+      const answer = await fetch(`${server.url}/v2/sandboxes?${query}`, { headers: { "x-api-key": apiKey } });
+      expect([query, answer.status]).toEqual([query, 400]);
+    }
+  });
+
+  it("that leave a stream of events unread leave nothing watched", async () => {
+    const name = "x".repeat(200);
+    await sandbox.files.makeDir("busy");
+    const body = envelope('{"path": "busy"}');
+    const all = { ...headers, "content-type": "application/connect+json", "content-length": String(body.length) };
+    const socket = rawRequest(server.url, "POST /filesystem.Filesystem/WatchDir", all);
+    socket.write(body);
+    socket.pause();
+    await sandbox.commands.run(`cd busy; for i in $(seq 40000); do : > ${name}; done`, { timeoutMs: 0 });
+    socket.destroy();
+    const watched = "for p in $(pgrep -f '[T]he files of a sandbox'); do ls -l /proc/$p/fd; done 2>/dev/null";
+    const cwd = (await sandbox.commands.run("pwd -P")).stdout.trim();
+    const own = watched.replace("do ", `do [ "$(readlink /proc/$p/cwd)" = ${cwd} ] && `);
+    await expect.poll(async () => (await sandbox.commands.run(`${own} | grep -c inotify || true`)).stdout).toBe("0\n");
+  }, 30_000);
 });

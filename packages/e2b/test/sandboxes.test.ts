@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { Sandbox, SandboxNotFoundError, TimeoutError } from "e2b";
 import { describe, expect, it } from "vitest";
@@ -104,6 +106,64 @@ describe("sandboxes", needs("python3", "bash"), () => {
     await server[Symbol.asyncDispose]();
     expect(await ending).toBeInstanceOf(Error);
     expect(server.executors).toEqual({ created: 1, stopped: 1 });
+  });
+
+  it("are not left behind by clients that leave, or a server that closes, during their creation", async () => {
+    let go: () => void = () => {};
+    const executors: LocalCommandLineCodeExecutor[] = [];
+    const server = await startServer({
+      templates: {
+        base: async () => {
+          await new Promise<void>((resolve) => {
+            go = resolve;
+          });
+          const executor = new LocalCommandLineCodeExecutor();
+          executors.push(executor);
+          return executor;
+        },
+      },
+    });
+    const list = () => Sandbox.list(server.client).nextItems();
+    const leaving = new AbortController();
+    const init = { method: "POST", headers: { "x-api-key": apiKey }, body: '{"templateID": "base"}' };
+    const left = fetch(`${server.url}/v2/sandboxes`, { ...init, signal: leaving.signal }).catch(() => "left");
+    await sleep(100);
+    leaving.abort();
+    await left;
+    go();
+    const closed = fetch(`${server.url}/v2/sandboxes`, init);
+    await sleep(200);
+    expect(await list()).toEqual([]);
+    const closing = server[Symbol.asyncDispose]();
+    go();
+    expect((await closed.catch(() => ({ status: 500 }))).status).toBeGreaterThanOrEqual(400);
+    await closing;
+    for (const executor of executors) {
+      await expect(executor.executeCodeBlocks([{ language: "sh", code: "true" }])).rejects.toThrow(/stopped|dispose/);
+    }
+  });
+
+  it("tell the operator what clients only know as an internal error", async () => {
+    const errors: unknown[] = [];
+    const problem = new Error("broken backend");
+    await using server = await startServer({
+      templates: {
+        base: () => {
+          const executor = new LocalCommandLineCodeExecutor();
+          const start = async (): Promise<never> => {
+            throw problem;
+          };
+          if (executor.processes) Object.assign(executor.processes, { start });
+          return executor;
+        },
+      },
+      onError: (error) => void errors.push(error),
+    });
+    const sandbox = await Sandbox.create("base", server.client);
+    await expect(sandbox.commands.run("true")).rejects.toThrow(/Internal error; see the server's log/);
+    await expect(sandbox.files.exists("x")).rejects.toThrow(/Internal error/);
+    await expect(sandbox.files.read("x")).rejects.toThrow(/Internal error/);
+    expect(errors).toEqual([problem, problem, problem]);
   });
 
   it("answer what only the cloud has with a sentence", async () => {

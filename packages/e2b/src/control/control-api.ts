@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type JsonObject, QuotaExceededError } from "@fenced/core";
+import { type JsonObject, parseJson, QuotaExceededError } from "@fenced/core";
 import { isSameSecret } from "@fenced/core/runtime";
 import { httpStatus } from "@fenced/core/web";
 import { Hono, type Context } from "hono";
@@ -52,10 +52,13 @@ const cloudOnly: readonly (readonly [path: string, what: string])[] = [
 ];
 
 /** The control API: sandboxes are created, found and ended over it. */
-export function controlApi(options: E2BHandlerOptions, sandboxes: Sandboxes): Hono<Variables> {
+export function controlApi(
+  options: E2BHandlerOptions & { readonly onError: (error: unknown) => void },
+  sandboxes: Sandboxes,
+): Hono<Variables> {
   const app = new Hono<Variables>();
   const owners = options.apiKeys.map((key) => ({ key, owner: createHash("sha256").update(key).digest("hex") }));
-  app.onError((error) => failure(error, options.onError));
+  app.onError((error, { req }) => failure(error, req.raw.signal, options.onError));
   app.notFound((context) => context.json({ code: 404, message: "Not found" }, 404));
   app.get("/health", (context) => context.body(null, 204));
   app.use(bodyLimit({ maxSize: 1_048_576, onError: () => refuse(400, "The request has more than 1 MiB") }));
@@ -93,8 +96,8 @@ export function controlApi(options: E2BHandlerOptions, sandboxes: Sandboxes): Ho
       return context.json(described(sandbox, options), 201);
     });
     app.post(`${version}/sandboxes/:id/connect`, async (context) => {
-      const sandbox = find(context);
       const { timeout } = await bodyOf(context, connectSchema);
+      const sandbox = find(context);
       // It never shortens the life of a sandbox.
       const left = sandbox.endAt.getTime() - Date.now();
       if (timeout !== undefined && timeout * 1000 > left) sandboxes.setTimeout(sandbox, timeout * 1000);
@@ -116,8 +119,9 @@ export function controlApi(options: E2BHandlerOptions, sandboxes: Sandboxes): Ho
     return context.body(null, 204);
   });
   app.post("/sandboxes/:id/timeout", async (context) => {
-    const sandbox = find(context);
+    // The body may take its time, in which the sandbox can end.
     const { timeout } = await bodyOf(context, timeoutSchema);
+    const sandbox = find(context);
     sandboxes.setTimeout(sandbox, timeout * 1000);
     return context.body(null, 204);
   });
@@ -176,7 +180,7 @@ async function bodyOf<T>({ req }: Context, schema: z.ZodType<T>): Promise<T> {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new E2BFailure(400, "The request's body is not valid JSON");
   }
@@ -216,19 +220,15 @@ function detailed(sandbox: Sandbox, usage?: Usage): JsonObject {
   };
 }
 
-function failure(error: unknown, onError: E2BHandlerOptions["onError"]): Response {
+function failure(error: unknown, gone: AbortSignal, onError: (error: unknown) => void): Response {
   if (error instanceof E2BFailure) return refuse(error.status, error.message);
   const status = httpStatus(error);
-  if (status === 500) (onError ?? warn)(error);
+  if (status === 500 && !gone.aborted) onError(error);
   const message = isForClients(error) ? error.message : "Internal error; see the server's log";
   const response = refuse(status, message);
   // Clients try again by themselves.
   if (QuotaExceededError.isInstance(error)) response.headers.set("retry-after", "1");
   return response;
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
 }
 
 function refuse(status: number, message: string): Response {

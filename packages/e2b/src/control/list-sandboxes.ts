@@ -16,7 +16,12 @@ export function listed(
   const states = query.getAll("state").flatMap((text) => text.split(","));
   const template = query.get("template");
   const startedAfter = Date.parse(query.get("startedAfter") ?? "1970-01-01T00:00:00Z");
+  if (Number.isNaN(startedAfter)) {
+    throw new E2BFailure(400, "startedAfter: it must be a time such as 2026-01-01T00:00:00Z");
+  }
   const limit = numberOf(query.get("limit") ?? String(mostListed), "limit");
+  // Pages of nothing would have no end.
+  if (limit === 0) throw new E2BFailure(400, "limit: it must be at least 1");
   const from = numberOf(query.get("nextToken") ?? "0", "nextToken");
   const matching = sandboxes
     .filter(

@@ -36,9 +36,16 @@ export class Sandbox {
   readonly #ending = new AbortController();
   #guest: Promise<Guest> | undefined;
 
+  /** Takes errors that clients only know as "internal error". */
+  readonly report: (error: unknown) => void;
+
   /** @param executor - started. */
-  constructor(settings: SandboxSettings, executor: CodeExecutor, endAt: Date) {
+  constructor(
+    settings: SandboxSettings,
+    { executor, endAt, report }: { executor: CodeExecutor; endAt: Date; report: (error: unknown) => void },
+  ) {
     this.settings = settings;
+    this.report = report;
     this.endAt = endAt;
     this.token = settings.isSecure ? newToken() : undefined;
     this.#executor = executor;
@@ -57,8 +64,11 @@ export class Sandbox {
 
   /** The program in it that serves its files. */
   async guest(): Promise<Guest> {
-    const guest = await this.#guest?.catch(() => undefined);
+    const before = this.#guest;
+    const guest = await before?.catch(() => undefined);
     if (guest && !guest.isGone) return guest;
+    // Somebody else may have noticed meanwhile.
+    if (this.#guest !== undefined && this.#guest !== before) return this.#guest;
     this.#guest = Guest.start(this.#processes);
     return this.#guest;
   }

@@ -16,13 +16,15 @@ export interface NewSandbox extends Omit<SandboxSettings, "id"> {
 
 /** All sandboxes of a server. Each is a session of `ExecutorSessions`, which owns its executor. */
 export class Sandboxes {
-  readonly #options: E2BHandlerOptions;
+  readonly #options: E2BHandlerOptions & { readonly onError: (error: unknown) => void };
   readonly #sessions: ExecutorSessions;
   readonly #starting = new Map<string, SandboxSettings>();
   readonly #sandboxes = new Map<string, Sandbox>();
   readonly #timers = new Map<string, () => void>();
+  #isClosing = false;
 
-  constructor(options: E2BHandlerOptions) {
+  /** @param options - with `onError`, which gets everything that no client is told. */
+  constructor(options: E2BHandlerOptions & { readonly onError: (error: unknown) => void }) {
     this.#options = options;
     const { maxSandboxes = 32, startTimeoutMs, onError } = options;
     this.#sessions = new ExecutorSessions({
@@ -31,7 +33,7 @@ export class Sandboxes {
       maxSessions: maxSandboxes,
       ...(startTimeoutMs !== undefined && { startTimeoutMs }),
       onSessionLost: (id, reason) => this.#lost(id, reason),
-      ...(onError && { onError }),
+      onError,
     });
   }
 
@@ -50,12 +52,15 @@ export class Sandboxes {
     const executor = this.#sessions.executor(id);
     try {
       await executor.start({ signal });
-      const sandbox = new Sandbox(settings, executor, new Date());
+      // Nobody would know its id.
+      signal.throwIfAborted();
+      if (this.#isClosing) throw new E2BFailure(503, "The server is shutting down");
+      const sandbox = new Sandbox(settings, { executor, endAt: new Date(), report: this.#options.onError });
       this.#sandboxes.set(id, sandbox);
       this.setTimeout(sandbox, timeoutMs);
       return sandbox;
     } catch (error) {
-      await this.#sessions.end(id);
+      await this.#sessions.end(id).catch(this.#options.onError);
       throw error;
     } finally {
       this.#starting.delete(id);
@@ -83,21 +88,23 @@ export class Sandboxes {
   /**
    * Lets a sandbox live for so many milliseconds from now.
    *
-   * @throws E2BFailure if that is too long.
+   * @throws E2BFailure if that is too long, or it has ended.
    */
   setTimeout(sandbox: Sandbox, timeoutMs: number): void {
     this.#checkTimeout(timeoutMs);
     const { id } = sandbox.settings;
+    if (this.#sandboxes.get(id) !== sandbox) throw new E2BFailure(404, `sandbox "${id}" not found`);
     this.#timers.get(id)?.();
     sandbox.endAt = new Date(Date.now() + timeoutMs);
     const end = (): void => {
-      this.kill(sandbox, "The time of the sandbox is up").catch((error: unknown) => this.#options.onError?.(error));
+      this.kill(sandbox, "The time of the sandbox is up").catch(this.#options.onError);
     };
     this.#timers.set(id, afterMs(timeoutMs, end));
   }
 
   /** Ends all sandboxes for good. */
   async close(options: DrainOptions): Promise<void> {
+    this.#isClosing = true;
     for (const sandbox of this.all()) this.#forget(sandbox, "The server is shutting down");
     await this.#sessions.drain(options);
   }
@@ -127,7 +134,7 @@ export class Sandboxes {
     const sandbox = this.#sandboxes.get(id);
     if (!sandbox) return;
     this.#forget(sandbox, `The sandbox was lost: ${reason}`);
-    this.#sessions.end(id).catch((error: unknown) => this.#options.onError?.(error));
+    this.#sessions.end(id).catch(this.#options.onError);
   }
 
   #forget(sandbox: Sandbox, reason: string): void {

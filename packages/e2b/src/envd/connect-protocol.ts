@@ -1,4 +1,12 @@
-import { ByteQueue, type JsonValue, JsonLimitError, parseJson } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  ByteQueue,
+  ExecutorStoppedError,
+  InvalidInputError,
+  JsonLimitError,
+  type JsonValue,
+  parseJson,
+} from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
 import { ConnectError } from "./connect-error.ts";
@@ -20,16 +28,25 @@ export interface Call {
   readonly headers: Headers;
 }
 
+/** What calls need of their sandbox. */
+export interface Callee {
+  /** Aborted when the sandbox has ended. */
+  readonly signal: AbortSignal;
+  /** Takes errors that clients only know as "internal error". */
+  readonly report: (error: unknown) => void;
+}
+
 /** Answers one request with one message. */
 export async function unary<T>(
   request: Request,
+  { report }: Callee,
   schema: z.ZodType<T>,
   handle: (message: T) => Promise<JsonValue>,
 ): Promise<Response> {
   try {
     return Response.json(await handle(check(schema, parse(await readBody(request)))));
   } catch (error) {
-    const problem = toConnectError(error);
+    const problem = toConnectError(error, request.signal, report);
     return Response.json(problem, { status: problem.status });
   }
 }
@@ -37,18 +54,16 @@ export async function unary<T>(
 /**
  * Answers one request with a stream of messages. An error is its last message; only the end of the sandbox breaks the
  * connection, by which clients notice it.
- *
- * @param ended - aborted when the sandbox has ended.
  */
 export async function serverStream<T>(
   request: Request,
+  { signal: ended, report }: Callee,
   schema: z.ZodType<T>,
-  ended: AbortSignal,
   handle: (message: T, call: Call) => AsyncIterable<JsonValue>,
 ): Promise<Response> {
   // Before the response: some clients take a broken connection for an end if it was not to be used again, as after an
   // unread request.
-  const received = await readBody(request).catch((error: unknown) => toConnectError(error));
+  const received = await readBody(request).catch((error: unknown) => toConnectError(error, request.signal, report));
   const leaving = new AbortController();
   const signal = joinSignals(request.signal, ended, leaving.signal);
   const messages = async function* (): AsyncGenerator<Uint8Array, void, void> {
@@ -60,7 +75,7 @@ export async function serverStream<T>(
       yield envelope(endFlag, {});
     } catch (error) {
       ended.throwIfAborted();
-      yield envelope(endFlag, { error: toConnectError(error).toJSON() });
+      yield envelope(endFlag, { error: toConnectError(error, signal, report).toJSON() });
     }
   };
   const pieces = messages();
@@ -73,14 +88,23 @@ export async function serverStream<T>(
     },
     cancel() {
       leaving.abort();
+      // What it holds is let go, also if it waits to be asked for more.
+      pieces.return().catch(() => {});
     },
   });
   return new Response(body, { headers: { "content-type": "application/connect+json" } });
 }
 
-/** @throws ConnectError with what a client may know. */
-export function toConnectError(error: unknown): ConnectError {
+/**
+ * What a client may know of an error. Everything else is reported, unless the client has gone: then it is about that.
+ */
+export function toConnectError(error: unknown, gone: AbortSignal, report: Callee["report"]): ConnectError {
   if (error instanceof ConnectError) return error;
+  if (InvalidInputError.isInstance(error)) return new ConnectError("invalid_argument", error.message, { cause: error });
+  if (ExecutorStoppedError.isInstance(error) || BackendUnavailableError.isInstance(error)) {
+    return new ConnectError("unavailable", error.message, { cause: error });
+  }
+  if (!gone.aborted) report(error);
   return new ConnectError("internal", "Internal error; see the server's log", { cause: error });
 }
 

@@ -3,12 +3,14 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/bus
 import { type JsonObject, wellFormed } from "@fenced/core";
 import * as z from "zod";
 import type { Sandbox } from "../control/sandbox.ts";
-import { type Guest, NoSpaceError } from "../guest/guest.ts";
+import { type Guest, invalid, NoSpaceError } from "../guest/guest.ts";
 import { ConnectError } from "./connect-error.ts";
 import { toConnectError } from "./connect-protocol.ts";
 import { isSigned } from "./signature.ts";
 
 const pieceBytes = 262_144;
+/** Files of one upload. */
+const mostFiles = 10_000;
 const openedSchema = z.object({ handle: z.int(), size: z.number().nonnegative(), modified: z.number() });
 const createdSchema = z.object({ handle: z.int(), path: z.string() });
 const metadataSchema = z.object({ metadata: z.record(z.string(), z.string()) });
@@ -31,7 +33,7 @@ export async function files(request: Request, sandbox: Sandbox): Promise<Respons
     if (request.method === "POST") return Response.json(await upload({ request, url, guest }));
     throw new ConnectError("unimplemented", "Files can be read with GET and written with POST");
   } catch (error) {
-    return refusal(error);
+    return refusal(toConnectError(error, request.signal, sandbox.report));
   }
 }
 
@@ -63,8 +65,7 @@ function assertAllowed(request: Request, url: URL, sandbox: Sandbox): void {
   );
 }
 
-function refusal(error: unknown): Response {
-  const problem = toConnectError(error);
+function refusal(problem: ConnectError): Response {
   const status = problem instanceof NoSpaceError ? 507 : problem.status;
   return Response.json({ code: status, message: problem.message }, { status });
 }
@@ -72,9 +73,7 @@ function refusal(error: unknown): Response {
 async function download({ request, url, guest }: Transfer): Promise<Response> {
   const path = url.searchParams.get("path") ?? "";
   const { result: opened } = await guest.request("open", { path }, openedSchema);
-  const close = async (): Promise<void> => {
-    await guest.request("close", { handle: opened.handle }, z.unknown()).catch(() => {});
-  };
+  const file = openFile(guest, opened.handle);
   const name = path.slice(path.lastIndexOf("/") + 1);
   const headers = new Headers({
     "content-type": "application/octet-stream",
@@ -83,58 +82,92 @@ async function download({ request, url, guest }: Transfer): Promise<Response> {
     vary: "Accept-Encoding",
   });
   if (request.method === "HEAD") {
-    await close();
+    await file.close();
     return new Response(null, { headers });
   }
   const range = rangeOf(request.headers.get("range"), opened.size);
   if (range === "unsatisfiable") {
-    await close();
+    await file.close();
     return new Response(null, { status: 416, headers: { "content-range": `bytes */${opened.size}` } });
   }
-  if (range) await guest.request("seek", { handle: opened.handle, position: range.from }, z.unknown());
-  const most = range ? range.to - range.from + 1 : Infinity;
-  const content = ReadableStream.from(contentOf(guest, { handle: opened.handle, most, close }));
+  if (range) await file.seek(range.from);
   if (range) {
+    const most = range.to - range.from + 1;
     headers.set("content-range", `bytes ${range.from}-${range.to}/${opened.size}`);
     headers.set("content-length", String(most));
-    return new Response(content, { status: 206, headers });
+    return new Response(contentOf(file, most), { status: 206, headers });
   }
   if (opened.size > 0 && acceptsGzip(request.headers.get("accept-encoding"))) {
     headers.set("content-encoding", "gzip");
-    return new Response(content.pipeThrough(new CompressionStream("gzip")), { headers });
+    return new Response(contentOf(file).pipeThrough(new CompressionStream("gzip")), { headers });
   }
-  if (opened.size > 0) return new Response(content, { headers });
+  if (opened.size > 0) return new Response(contentOf(file), { headers });
   // The kernel's own files say that they are empty.
-  const pieces = content.getReader();
-  const { done, value } = await pieces.read();
-  if (done) return new Response(new Uint8Array(), { headers });
-  pieces.releaseLock();
-  return new Response(ReadableStream.from(startingWith(value, content)), { headers });
+  const first = await file.read(pieceBytes);
+  if (first.length > 0) return new Response(contentOf(file, Infinity, first), { headers });
+  await file.close();
+  return new Response(new Uint8Array(), { headers });
 }
 
-async function* startingWith(
-  first: Uint8Array,
-  rest: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, void> {
-  yield first;
-  yield* rest;
+/** A file that is open in the sandbox. */
+interface OpenFile {
+  /**
+   * Reads on; nothing at the end.
+   *
+   * @throws ConnectError if it cannot be read; it is closed then.
+   */
+  readonly read: (size: number) => Promise<Uint8Array>;
+  readonly seek: (position: number) => Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
-async function* contentOf(
-  guest: Guest,
-  { handle, most, close }: { readonly handle: number; readonly most: number; readonly close: () => Promise<void> },
-): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    let left = most;
-    while (left > 0) {
-      const { data } = await guest.request("read", { handle, size: Math.min(left, pieceBytes) }, z.unknown());
-      if (data.length === 0) return;
-      left -= data.length;
-      yield data;
+function openFile(guest: Guest, handle: number): OpenFile {
+  const close = async (): Promise<void> => {
+    await guest.request("close", { handle }, z.unknown()).catch(() => {});
+  };
+  const ask = async (operation: string, parameters: JsonObject): Promise<Uint8Array> => {
+    try {
+      return (await guest.request(operation, { handle, ...parameters }, z.unknown())).data;
+    } catch (error) {
+      await close();
+      throw error;
     }
-  } finally {
-    await close();
-  }
+  };
+  return {
+    read: async (size) => {
+      const data = await ask("read", { size });
+      if (data.length <= size) return data;
+      // More than the header promised would be taken for the next response.
+      await close();
+      throw invalid();
+    },
+    seek: async (position) => void (await ask("seek", { position })),
+    close,
+  };
+}
+
+/** A file's content, which closes it. Not a generator, which would not notice if nobody ever began to read it. */
+function contentOf(file: OpenFile, most: number = Infinity, first?: Uint8Array): ReadableStream<Uint8Array> {
+  let left = most;
+  let next = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const data = next ?? (left > 0 ? await file.read(Math.min(left, pieceBytes)) : new Uint8Array());
+        next = undefined;
+        left -= data.length;
+        if (data.length > 0) controller.enqueue(data);
+        else {
+          await file.close();
+          // Its client would wait for the rest.
+          if (left > 0 && most !== Infinity) throw new ConnectError("internal", "The file has become shorter");
+          controller.close();
+        }
+      },
+      cancel: () => file.close(),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** The first range of a header, if it is one that can be answered; other headers are ignored, as RFC 9110 allows. */
@@ -230,10 +263,11 @@ async function uploadParts(guest: Guest, { request, body, path, metadata }: Part
   const contentType = request.headers.get("content-type") ?? "";
   const written: JsonObject[] = [];
   const paths = new Set<string>();
+  const contents = new Set<BusboyFileStream>();
   let writing: Promise<void> = Promise.resolve();
   let parser: BusboyInstance;
   try {
-    const limits = { fieldSize: 65_536, fields: 100, parts: 10_000 };
+    const limits = { fieldSize: 65_536, fields: 100, files: mostFiles, parts: mostFiles + 100 };
     const isPartAFile = (field?: string): boolean => field === "file";
     parser = new Busboy({ headers: { "content-type": contentType }, preservePath: true, isPartAFile, limits });
   } catch (cause) {
@@ -241,8 +275,14 @@ async function uploadParts(guest: Guest, { request, body, path, metadata }: Part
   }
   const failed = new Promise<never>((_, reject) => {
     parser.on("error", () => reject(new ConnectError("invalid_argument", "The body is not valid multipart/form-data")));
+    // The parser would leave out the others without a word.
+    for (const event of ["filesLimit", "partsLimit"] as const) {
+      parser.on(event, () => reject(new ConnectError("invalid_argument", `Send at most ${mostFiles} files at once`)));
+    }
     parser.on("file", (_field: string, content: BusboyFileStream, name: string | undefined) => {
+      contents.add(content);
       content.on("error", () => {});
+      content.once("close", () => contents.delete(content));
       const target = path ?? name;
       if (target === undefined) {
         content.resume();
@@ -255,7 +295,7 @@ async function uploadParts(guest: Guest, { request, body, path, metadata }: Part
       });
       writing.catch((error: unknown) => {
         content.resume();
-        reject(toConnectError(error));
+        reject(error instanceof Error ? error : new Error(String(error)));
       });
     });
   });
@@ -276,6 +316,8 @@ async function uploadParts(guest: Guest, { request, body, path, metadata }: Part
     return written;
   } finally {
     parser.destroy();
+    // The parser leaves them open, so whoever writes them would wait for their ends.
+    for (const content of contents) content.destroy(new Error("the upload has ended early"));
   }
 }
 

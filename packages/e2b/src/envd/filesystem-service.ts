@@ -28,32 +28,34 @@ export async function filesystemService(method: string, request: Request, sandbo
   };
   switch (method) {
     case "Stat":
-      return unary(request, pathSchema, (message) => ask("stat", message));
+      return unary(request, sandbox, pathSchema, (message) => ask("stat", message));
     case "MakeDir":
-      return unary(request, pathSchema, (message) => ask("make", message));
+      return unary(request, sandbox, pathSchema, (message) => ask("make", message));
     case "Remove":
-      return unary(request, pathSchema, (message) => ask("remove", message));
+      return unary(request, sandbox, pathSchema, (message) => ask("remove", message));
     case "Move":
-      return unary(request, moveSchema, (message) => ask("move", message));
+      return unary(request, sandbox, moveSchema, (message) => ask("move", message));
     case "ListDir":
-      return unary(request, listSchema, (message) => ask("list", message));
+      return unary(request, sandbox, listSchema, (message) => ask("list", message));
     case "WatchDir":
-      return serverStream(request, watchSchema, sandbox.signal, (message, call) => watch(sandbox, message, call));
+      return serverStream(request, sandbox, watchSchema, (message, call) => watch(sandbox, message, call));
     case "CreateWatcher":
-      return unary(request, watchSchema, async ({ path: given, recursive, includeEntry }) => {
+      return unary(request, sandbox, watchSchema, async ({ path: given, recursive, includeEntry }) => {
         const guest = await sandbox.guest();
         const parameters = { path: given, recursive, entries: includeEntry };
-        return { watcherId: await sandbox.watchers.open((signal) => guest.watch(parameters, signal)) };
+        return { watcherId: await sandbox.watchers.open(() => guest.open(parameters)) };
       });
     case "GetWatcherEvents":
-      return unary(request, watcherSchema, async ({ watcherId }) => ({ events: sandbox.watchers.take(watcherId) }));
+      return unary(request, sandbox, watcherSchema, async ({ watcherId }) => ({
+        events: sandbox.watchers.take(watcherId),
+      }));
     case "RemoveWatcher":
-      return unary(request, watcherSchema, async ({ watcherId }) => {
+      return unary(request, sandbox, watcherSchema, async ({ watcherId }) => {
         sandbox.watchers.close(watcherId);
         return {};
       });
     default:
-      return unary(request, z.unknown(), async () => {
+      return unary(request, sandbox, z.unknown(), async () => {
         throw new ConnectError("unimplemented", `filesystem.Filesystem has no method ${method} here`);
       });
   }

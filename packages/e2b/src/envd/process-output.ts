@@ -14,6 +14,8 @@ export type ProcessEvent =
 
 /** Bytes that wait for a reader before the process has to wait. */
 const roomBytes = 1_048_576;
+/** What a piece takes besides its bytes: a process may write one byte at a time. */
+const pieceBytes = 256;
 /** How long a process waits for a reader that does not read, in milliseconds; it then goes on without that reader. */
 const patienceMs = 60_000;
 
@@ -30,18 +32,19 @@ interface Reader {
 export class ProcessOutput {
   readonly #readers = new Set<Reader>();
   #end: ProcessEvent | ConnectError | undefined;
-  #onRoom: () => void = () => {};
+  /** Both outputs of a process may wait at the same time. */
+  readonly #onRoom = new Set<() => void>();
 
   /** Resolves when all readers have room for more. */
   async write(event: ProcessEvent & { readonly bytes: Uint8Array }): Promise<void> {
     for (const reader of this.#readers) {
       reader.events.push(event);
-      reader.bytes += event.bytes.length;
+      reader.bytes += event.bytes.length + pieceBytes;
       reader.wake();
     }
     while (!this.#hasRoom) {
       const isRead = new Promise<true>((resolve) => {
-        this.#onRoom = () => resolve(true);
+        this.#onRoom.add(() => resolve(true));
       });
       if ((await within(patienceMs, isRead)) === undefined) this.#leaveSlow();
     }
@@ -61,10 +64,10 @@ export class ProcessOutput {
   read(signal: AbortSignal): AsyncGenerator<ProcessEvent, void, void> {
     let wake: () => void = () => {};
     const reader: Reader = { events: [], bytes: 0, isLeft: false, wake: () => wake() };
-    this.#readers.add(reader);
+    if (!signal.aborted) this.#readers.add(reader);
     const leave = (): void => {
       this.#readers.delete(reader);
-      this.#onRoom();
+      this.#tellWriters();
       wake();
     };
     signal.addEventListener("abort", leave, { once: true });
@@ -84,8 +87,8 @@ export class ProcessOutput {
       while (!signal.aborted) {
         const event = reader.events.shift();
         if (event) {
-          if ("bytes" in event) reader.bytes -= event.bytes.length;
-          this.#onRoom();
+          if ("bytes" in event) reader.bytes -= event.bytes.length + pieceBytes;
+          this.#tellWriters();
           yield event;
         } else if (reader.isLeft) {
           throw new ConnectError("resource_exhausted", "The output was not read for a minute; connect to it again");
@@ -99,6 +102,11 @@ export class ProcessOutput {
       signal.removeEventListener("abort", leave);
       leave();
     }
+  }
+
+  #tellWriters(): void {
+    for (const tell of this.#onRoom) tell();
+    this.#onRoom.clear();
   }
 
   get #hasRoom(): boolean {

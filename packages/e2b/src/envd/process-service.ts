@@ -4,7 +4,7 @@ import type { Sandbox } from "../control/sandbox.ts";
 import { ConnectError } from "./connect-error.ts";
 import { bytesSchema, type Call, serverStream, unary } from "./connect-protocol.ts";
 import type { ProcessEvent } from "./process-output.ts";
-import type { ProcessSelector, SandboxProcess } from "./sandbox-processes.ts";
+import type { EndedProcess, ProcessSelector, SandboxProcess } from "./sandbox-processes.ts";
 import { keepaliveMs, withKeepalives } from "./with-keepalives.ts";
 
 const words = z.string().regex(/^[^\0]*$/, "must not contain a NUL character");
@@ -40,44 +40,43 @@ const signals: ReadonlyMap<string | number, "SIGKILL" | "SIGTERM"> = new Map<str
 
 /** Answers a call of `process.Process`. */
 export async function processService(method: string, request: Request, sandbox: Sandbox): Promise<Response> {
-  const { processes, signal } = sandbox;
+  const { processes } = sandbox;
   switch (method) {
     case "Start":
-      return serverStream(request, startSchema, signal, (message, call) => start(sandbox, message, call));
+      return serverStream(request, sandbox, startSchema, (message, call) => start(sandbox, message, call));
     case "Connect":
-      return serverStream(request, selected, signal, (message, call) =>
+      return serverStream(request, sandbox, selected, (message, call) =>
         follow(processes.find(message.process), undefined, call),
       );
     case "List":
-      return unary(request, z.unknown(), async () => ({ processes: processes.running.map((each) => described(each)) }));
+      return unary(request, sandbox, z.unknown(), async () => ({
+        processes: processes.running.map((each) => described(each)),
+      }));
     case "SendInput":
-      return unary(request, inputSchema, async ({ process, input }) => {
+      return unary(request, sandbox, inputSchema, async ({ process, input }) => {
         const bytes = "stdin" in input ? input.stdin : input.pty;
-        await write(processes.findRunning(process), bytes);
+        await processes.write(process, bytes);
         return {};
       });
     case "CloseStdin":
-      return unary(request, selected, async ({ process }) => {
-        const { input, isTerminal } = processes.findRunning(process);
-        if (isTerminal) throw new ConnectError("failed_precondition", "A terminal has no end of input: send Ctrl-D");
-        if (!input) throw noInput();
-        await input.close().catch(() => {});
+      return unary(request, sandbox, selected, async ({ process }) => {
+        await processes.closeInput(process);
         return {};
       });
     case "SendSignal":
-      return unary(request, signalSchema, async ({ process, signal: name }) => {
+      return unary(request, sandbox, signalSchema, async ({ process, signal: name }) => {
         const known = signals.get(name);
         if (!known) throw new ConnectError("unimplemented", "Only SIGKILL and SIGTERM can be sent");
         await processes.signal(process, known);
         return {};
       });
     case "Update":
-      return unary(request, updateSchema, async ({ process, pty }) => {
+      return unary(request, sandbox, updateSchema, async ({ process, pty }) => {
         if (pty) await processes.resize(process, pty.size);
         return {};
       });
     default:
-      return unary(request, z.unknown(), async () => {
+      return unary(request, sandbox, z.unknown(), async () => {
         throw new ConnectError("unimplemented", `process.Process has no method ${method} here`);
       });
   }
@@ -96,7 +95,7 @@ async function* start(
 
 /** Yields the events of a process. */
 async function* follow(
-  process: SandboxProcess,
+  process: EndedProcess,
   events: AsyncIterable<ProcessEvent> | undefined,
   { signal, headers }: Call,
 ): AsyncGenerator<JsonValue, void, void> {
@@ -119,19 +118,6 @@ function described({ pid, tag, config }: SandboxProcess): JsonObject {
     ...(tag !== undefined && { tag }),
     config: { cmd, args: [...args], envs: { ...envs }, ...(cwd !== undefined && { cwd }) },
   };
-}
-
-async function write({ input }: SandboxProcess, bytes: Uint8Array): Promise<void> {
-  if (!input) throw noInput();
-  try {
-    await input.write(bytes);
-  } catch (cause) {
-    throw new ConnectError("failed_precondition", "The process reads no more input", { cause });
-  }
-}
-
-function noInput(): ConnectError {
-  return new ConnectError("failed_precondition", "The process was started without input; start it with stdin: true");
 }
 
 /** @throws ConnectError if the header is not a number of milliseconds. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ExecutorProcesses, RunningProcess } from "@fenced/core";
-import { afterMs } from "@fenced/core/abort";
+import { afterMs, untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
 import type { Guest } from "../guest/guest.ts";
 import { ConnectError } from "./connect-error.ts";
@@ -14,6 +14,10 @@ const launcher =
 /** How long a process that has ended is remembered, in milliseconds, and how many are. */
 const rememberedMs = 30_000;
 const mostRemembered = 1000;
+/** Bytes of input that all programs of a sandbox may have left unread, and what each piece of it counts besides. */
+const [mostUnread, pieceBytes] = [16_777_216, 1024];
+/** Where the process id must be in standard error. Loaders complain of variables before it. */
+const longestStart = 16_384;
 
 /** A program to start, as the protocol has it. */
 interface ProcessConfig {
@@ -64,11 +68,15 @@ export interface SandboxProcess {
   signal: "SIGKILL" | "SIGTERM" | undefined;
 }
 
+/** What is still known of a process that has ended. */
+export type EndedProcess = Pick<SandboxProcess, "pid" | "tag" | "output">;
+
 /** The processes that clients have started in a sandbox. */
 export class SandboxProcesses {
   readonly #surroundings: ProcessSurroundings;
   readonly #processes = new Map<number, SandboxProcess>();
-  readonly #ended = new Map<number, SandboxProcess>();
+  readonly #ended = new Map<number, EndedProcess>();
+  #unread = 0;
 
   constructor(surroundings: ProcessSurroundings) {
     this.#surroundings = surroundings;
@@ -90,7 +98,9 @@ export class SandboxProcesses {
     const { config, tag, hasInput, terminal, timeoutMs } = start;
     const running = await this.#launch(start);
     const stderr = running.stderr.getReader();
-    const { pid, rest } = await processIdFrom(stderr).catch(async (error: unknown) => {
+    const { pid, rest } = await untilAborted(processIdFrom(stderr), signal).catch(async (error: unknown) => {
+      // Does nothing if it has ended by itself.
+      await running.kill();
       await running.stdout.cancel();
       const { exitCode } = await running.wait();
       if (exitCode !== 125) throw error;
@@ -121,15 +131,15 @@ export class SandboxProcesses {
    *
    * @throws ConnectError if there is none.
    */
-  find(selector: ProcessSelector): SandboxProcess {
-    const found = this.#running(selector) ?? this.#among(this.#ended, selector);
+  find(selector: ProcessSelector): EndedProcess {
+    const found = among(this.#processes, selector) ?? among(this.#ended, selector);
     if (found) return found;
     throw notFound(selector);
   }
 
   /** @throws ConnectError if there is none. */
   findRunning(selector: ProcessSelector): SandboxProcess {
-    const found = this.#running(selector);
+    const found = among(this.#processes, selector);
     if (found) return found;
     throw notFound(selector);
   }
@@ -143,20 +153,40 @@ export class SandboxProcesses {
     await guest.request("signal", { pid: process.pid, signal }, z.unknown());
   }
 
+  /**
+   * Resolves when a program's input has taken the bytes.
+   *
+   * @throws ConnectError if it takes none, or too much of the input of all programs waits to be read.
+   */
+  async write(selector: ProcessSelector, bytes: Uint8Array): Promise<void> {
+    const { input } = this.findRunning(selector);
+    if (!input) throw noInput();
+    const size = bytes.length + pieceBytes;
+    if (this.#unread > 0 && this.#unread + size > mostUnread) {
+      throw new ConnectError("resource_exhausted", "The sandbox's programs have not read their input; send less of it");
+    }
+    this.#unread += size;
+    try {
+      await input.write(bytes);
+    } catch (cause) {
+      throw new ConnectError("failed_precondition", "The process reads no more input", { cause });
+    } finally {
+      this.#unread -= size;
+    }
+  }
+
+  async closeInput(selector: ProcessSelector): Promise<void> {
+    const { input, isTerminal } = this.findRunning(selector);
+    if (isTerminal) throw new ConnectError("failed_precondition", "A terminal has no end of input: send Ctrl-D");
+    if (!input) throw noInput();
+    await input.close().catch(() => {});
+  }
+
   async resize(selector: ProcessSelector, { rows, cols }: TerminalSize): Promise<void> {
     const { pid, isTerminal } = this.findRunning(selector);
     if (!isTerminal) throw new ConnectError("failed_precondition", "The process has no terminal");
     const guest = await this.#surroundings.guest();
     await guest.request("resize", { pid, rows, columns: cols }, z.unknown());
-  }
-
-  #running(selector: ProcessSelector): SandboxProcess | undefined {
-    return this.#among(this.#processes, selector);
-  }
-
-  #among(processes: ReadonlyMap<number, SandboxProcess>, selector: ProcessSelector): SandboxProcess | undefined {
-    if ("pid" in selector) return processes.get(selector.pid);
-    return [...processes.values()].findLast(({ tag }) => tag === selector.tag);
   }
 
   async #launch({ config, hasInput, terminal }: ProcessStart): Promise<RunningProcess> {
@@ -206,37 +236,44 @@ export class SandboxProcesses {
     }
   }
 
-  #remember(process: SandboxProcess): void {
-    this.#ended.set(process.pid, process);
-    for (const pid of this.#ended.keys()) {
+  #remember({ pid, tag, output }: SandboxProcess): void {
+    const ended: EndedProcess = { pid, tag, output };
+    this.#ended.set(pid, ended);
+    for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= mostRemembered) break;
-      this.#ended.delete(pid);
+      this.#ended.delete(oldest);
     }
     setTimeout(() => {
-      if (this.#ended.get(process.pid) === process) this.#ended.delete(process.pid);
+      if (this.#ended.get(pid) === ended) this.#ended.delete(pid);
     }, rememberedMs).unref();
   }
 }
 
-/** Standard error after its first line. */
+function among<P extends EndedProcess>(processes: ReadonlyMap<number, P>, selector: ProcessSelector): P | undefined {
+  if ("pid" in selector) return processes.get(selector.pid);
+  return [...processes.values()].findLast(({ tag }) => tag === selector.tag);
+}
+
+/** Standard error without the line that is the process id. */
 interface StderrSoFar {
   readonly stderr: ReadableStreamDefaultReader<Uint8Array>;
   readonly rest: Uint8Array;
 }
 
-/** Reads the first line of standard error, which is a process id. */
+/** Reads standard error up to a line that is a process id. */
 async function processIdFrom(
   stderr: ReadableStreamDefaultReader<Uint8Array>,
 ): Promise<{ readonly pid: number; readonly rest: Uint8Array }> {
   let text = Buffer.alloc(0);
   for (;;) {
-    const end = text.indexOf("\n");
-    if (end >= 0) {
-      const pid = Number(text.subarray(0, end).toString());
-      if (Number.isSafeInteger(pid) && pid > 0) return { pid, rest: text.subarray(end + 1) };
+    for (let start = 0, end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start)) {
+      const line = text.toString("latin1", start, end);
+      if (/^[1-9]\d{0,9}$/.test(line)) {
+        return { pid: Number(line), rest: Buffer.concat([text.subarray(0, start), text.subarray(end + 1)]) };
+      }
     }
     const { done, value } = await stderr.read();
-    if (done || end >= 0) {
+    if (done || text.length > longestStart) {
       const said = text.toString().trim().slice(0, 500);
       throw new ConnectError("internal", `The process could not be started${said === "" ? "" : `: ${said}`}`);
     }
@@ -272,6 +309,10 @@ function endOf(exitCode: number, signal: SandboxProcess["signal"]): ProcessEvent
   }
   const status = `exit status ${exitCode}`;
   return { kind: "end", exitCode, exited: true, status, ...(exitCode !== 0 && { error: status }) };
+}
+
+function noInput(): ConnectError {
+  return new ConnectError("failed_precondition", "The process was started without input; start it with stdin: true");
 }
 
 function late(): ConnectError {

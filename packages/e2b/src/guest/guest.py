@@ -20,6 +20,8 @@ import time
 PIECE = 262_144
 # Files that are open at the same time, directories that are watched, and entries of one answer.
 MOST_OPEN, MOST_WATCHED, MOST_ENTRIES = 128, 8192, 20_000
+# Bytes of an answer's JSON text; the server takes no longer one.
+MOST_TEXT = 16_777_216
 METADATA = "user.e2b."
 
 home = os.getcwd()
@@ -54,7 +56,10 @@ CODES = {
 
 
 def send(head, data=b""):
-    text = json.dumps(head).encode()
+    # Names of files can be any bytes, which Python has as surrogates; clients refuse what is not Unicode.
+    text = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
+    if len(text) > MOST_TEXT:
+        raise Refused("resource_exhausted", "the answer is longer than 16 MiB; ask for less of it")
     frame = struct.pack(">II", len(text), len(data)) + text + data
     with writing:
         view = memoryview(frame)
@@ -78,6 +83,10 @@ def resolve(path):
     """An absolute path; a relative one starts at the home directory."""
     if "\0" in path:
         raise Refused("invalid_argument", "the path contains a NUL character")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise Refused("invalid_argument", "the path is not valid Unicode")
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
     elif path.startswith("~"):
@@ -120,6 +129,13 @@ def metadata_of(path):
     return found
 
 
+def time_of(info):
+    seconds = info.st_mtime_ns // 10**9
+    # Code can give a file a time that no calendar has.
+    seconds = max(-62_135_596_800, min(seconds, 253_402_300_799))
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + ".%09dZ" % (info.st_mtime_ns % 10**9)
+
+
 def kind(mode):
     if stat.S_ISREG(mode):
         return "FILE_TYPE_FILE"
@@ -141,8 +157,7 @@ def entry_of(path):
         else stat.filemode(info.st_mode),
         "owner": owner,
         "group": group,
-        "modifiedTime": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(info.st_mtime))
-        + ".%09dZ" % (info.st_mtime_ns % 10**9),
+        "modifiedTime": time_of(info),
     }
     if stat.S_ISLNK(info.st_mode):
         entry["symlinkTarget"] = target = os.path.realpath(path)
@@ -232,7 +247,13 @@ def do_move(request):
     source, destination = resolve(request["source"]), resolve(request["destination"])
     os.lstat(source)
     make_parents(destination)
-    os.rename(source, destination)
+    try:
+        os.rename(source, destination)
+    except OSError as error:
+        # Home and /tmp are different file systems in many places.
+        if error.errno != errno.EXDEV or os.path.isdir(destination):
+            raise
+        shutil.move(source, destination)
     return {"entry": entry_of(destination)}
 
 
@@ -410,8 +431,6 @@ class Watch:
                     name = data[at + 16 : at + 16 + length].rstrip(b"\0")
                     at += 16 + length
                     self.take(number, mask, os.fsdecode(name))
-        except Exception as error:
-            send({"id": self.number, "error": problem(error)})
         finally:
             watches.pop(self.number, None)
             self.close()
@@ -553,7 +572,12 @@ def main():
         request = json.loads(exactly(lengths[0]))
         request["data"] = exactly(lengths[1])
         # Another request must not wait for a file system that does not answer.
-        threading.Thread(target=answer, args=(request,), daemon=True).start()
+        try:
+            threading.Thread(target=answer, args=(request,), daemon=True).start()
+        except RuntimeError:
+            # Code has started as many processes as the sandbox may have.
+            refused = Refused("resource_exhausted", "the sandbox has too many processes; try again when some have ended")
+            send({"id": request["id"], "error": problem(refused)})
 
 
 if __name__ == "__main__":

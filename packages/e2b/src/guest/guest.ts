@@ -1,12 +1,5 @@
 import { readFileSync } from "node:fs";
-import {
-  type ExecutorProcesses,
-  isJsonValue,
-  type JsonObject,
-  parseJson,
-  type RunningProcess,
-  type WritableProcess,
-} from "@fenced/core";
+import { type ExecutorProcesses, isJsonValue, type JsonObject, parseJson, type WritableProcess } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import * as z from "zod";
 import { ConnectError, isConnectCode } from "../envd/connect-error.ts";
@@ -17,8 +10,10 @@ const guestProgram: string = readFileSync(new URL("./guest.py", import.meta.url)
 
 /** How long a request may take in milliseconds: a file system in the sandbox may never answer. */
 const patienceMs = 60_000;
-/** Requests that may wait for an answer at the same time. */
-const mostWaiting = 256;
+/** How long it may then take to say that it runs at all. */
+const probeMs = 5000;
+/** Requests that may wait for an answer at the same time, and of whose late answers nobody wants to know. */
+const [mostWaiting, mostLate] = [256, 256];
 
 const answerSchema = z.object({
   id: z.number(),
@@ -32,8 +27,16 @@ type GuestAnswer = z.infer<typeof answerSchema> & { readonly data: Uint8Array };
 
 /** What a request for the guest receives. */
 interface Waiting {
-  readonly take: (answer: GuestAnswer) => void;
+  /** @param bytes - the length of the answer's text. */
+  readonly take: (answer: GuestAnswer, bytes: number) => void;
   readonly fail: (error: Error) => void;
+}
+
+/** A directory that is watched. The first event says that it is. */
+export interface WatchedDirectory {
+  readonly events: WatchedEvents;
+  /** Ends the watching. Idempotent. */
+  readonly close: () => void;
 }
 
 /** The disk of the sandbox is full. */
@@ -44,14 +47,20 @@ export class NoSpaceError extends ConnectError {}
  * write in its place: its answers are checked like those of a stranger, and can only be wrong about that sandbox.
  */
 export class Guest {
+  readonly #process: WritableProcess;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #waiting = new Map<number, Waiting>();
+  /** Requests that were given up, and watches that were closed, until the guest has answered them. */
+  readonly #late = new Set<number>();
   #last = 0;
+  #answers = 0;
   #gone: ConnectError | undefined;
 
   private constructor(process: WritableProcess) {
+    this.#process = process;
     this.#writer = process.stdin.getWriter();
-    void this.#read(process);
+    this.#writer.closed.catch(() => {});
+    void this.#read();
     void discard(process.stderr);
   }
 
@@ -76,34 +85,74 @@ export class Guest {
     schema: z.ZodType<T>,
     data?: Uint8Array,
   ): Promise<{ readonly result: T; readonly data: Uint8Array }> {
-    const answer = await within(patienceMs, this.#send(operation, parameters, data));
-    if (!answer) throw new ConnectError("deadline_exceeded", "The file system of the sandbox did not answer in time");
+    const [id, before] = [this.#next(), this.#answers];
+    const answer = await within(patienceMs, this.#send(id, { ...parameters, op: operation }, data));
+    if (!answer) {
+      this.#giveUp(id);
+      if (this.#answers === before) await this.#probe();
+      throw late();
+    }
     const result = schema.safeParse(answer.ok);
     if (!result.success) throw invalid();
     return { result: result.data, data: answer.data };
   }
 
-  /** Yields what happens in a directory, first of all that it is watched, until the signal is aborted. */
-  async *watch(parameters: JsonObject, signal: AbortSignal): AsyncGenerator<JsonObject, void, void> {
+  /**
+   * Watches a directory until it is closed.
+   *
+   * @throws ConnectError if it cannot be watched.
+   */
+  async open(parameters: JsonObject): Promise<WatchedDirectory> {
     const [events, id] = [new WatchedEvents(), this.#next()];
+    const close = (): void => {
+      events.end();
+      if (!this.#waiting.has(id)) return;
+      this.#giveUp(id);
+      if (!this.#gone) void this.request("unwatch", { watch: id }, z.unknown()).catch(() => {});
+    };
     this.#register(id, {
-      take: ({ event }) => (event ? events.push(event) : events.end()),
-      fail: (error) => events.end(error),
+      take: ({ event }, bytes) => {
+        if (event) {
+          events.push(event, bytes);
+          if (events.hasEnded) close();
+        } else {
+          this.#waiting.delete(id);
+          events.end();
+        }
+      },
+      fail: (error) => {
+        this.#waiting.delete(id);
+        events.end(error);
+      },
     });
-    const stop = (): void => events.end();
-    signal.addEventListener("abort", stop);
     try {
       await this.#write(encodeFrame({ ...parameters, id, op: "watch" }));
-      if (!signal.aborted) yield* events.read();
-    } finally {
-      signal.removeEventListener("abort", stop);
-      this.#waiting.delete(id);
-      if (!this.#gone) void this.request("unwatch", { watch: id }, z.unknown()).catch(() => {});
+      if (!(await within(patienceMs, events.arrival()))) {
+        await this.#probe();
+        throw late();
+      }
+      events.take();
+      return { events, close };
+    } catch (error) {
+      close();
+      throw error;
     }
   }
 
-  #send(operation: string, parameters: JsonObject, data?: Uint8Array): Promise<GuestAnswer> {
-    const id = this.#next();
+  /** Yields what happens in a directory, first of all that it is watched, until the signal is aborted. */
+  async *watch(parameters: JsonObject, signal: AbortSignal): AsyncGenerator<JsonObject, void, void> {
+    const { events, close } = await this.open(parameters);
+    signal.addEventListener("abort", close);
+    try {
+      yield { started: true };
+      if (!signal.aborted) yield* events.read();
+    } finally {
+      signal.removeEventListener("abort", close);
+      close();
+    }
+  }
+
+  #send(id: number, message: JsonObject, data?: Uint8Array): Promise<GuestAnswer> {
     return new Promise((resolve, reject) => {
       this.#register(id, {
         take: (answer) => {
@@ -115,8 +164,26 @@ export class Guest {
           reject(error);
         },
       });
-      this.#write(encodeFrame({ ...parameters, id, op: operation }, data)).catch(reject);
+      this.#write(encodeFrame({ ...message, id }, data)).catch(reject);
     });
+  }
+
+  /** Frees what a request keeps here. The guest may still be busy with it, so too many of these end the guest. */
+  #giveUp(id: number): void {
+    this.#waiting.delete(id);
+    this.#late.add(id);
+    if (this.#late.size > mostLate) this.#end(late());
+  }
+
+  /** Ends a guest that does not run, because code has stopped it: another one is started then. */
+  async #probe(): Promise<void> {
+    const id = this.#next();
+    try {
+      if (await within(probeMs, this.#send(id, { op: "hello" }))) return;
+    } catch {
+      // It has ended.
+    }
+    this.#end(late());
   }
 
   #register(id: number, waiting: Waiting): void {
@@ -140,24 +207,44 @@ export class Guest {
     }
   }
 
-  async #read(process: RunningProcess): Promise<void> {
-    let invalidity: ConnectError | undefined;
+  async #read(): Promise<void> {
     try {
-      for await (const frame of readFrames(process.stdout)) this.#take(frame);
+      for await (const frame of readFrames(this.#process.stdout)) this.#take(frame);
     } catch {
-      invalidity = invalid();
-      await process.kill().catch(() => {});
+      this.#end(invalid());
+      return;
     }
-    const exit = await process.wait().catch(() => undefined);
-    this.#gone = invalidity ?? endedWith(exit?.exitCode);
-    for (const { fail } of this.#waiting.values()) fail(this.#gone);
+    const exit = await this.#process.wait().catch(() => undefined);
+    this.#end(endedWith(exit?.exitCode));
+  }
+
+  /** Fails everything that waits, and lets nothing of the guest be left. */
+  #end(reason: ConnectError): void {
+    if (this.#gone) return;
+    this.#gone = reason;
+    for (const { fail } of this.#waiting.values()) fail(reason);
+    this.#late.clear();
+    this.#process.kill().catch(() => {});
+    this.#writer.abort(reason).catch(() => {});
   }
 
   #take({ text, data }: Frame): void {
     const answer = answerSchema.parse(parseJson(text));
+    this.#answers += 1;
     const waiting = this.#waiting.get(answer.id);
-    if (!answer.error) waiting?.take({ ...answer, data });
-    else waiting?.fail(errorOf(answer.error));
+    if (!waiting) this.#takeLate(answer);
+    else if (answer.error) waiting.fail(errorOf(answer.error));
+    else waiting.take({ ...answer, data }, text.length);
+  }
+
+  /** @throws Error if it answers nothing that was asked. */
+  #takeLate({ id, ok, event }: z.infer<typeof answerSchema>): void {
+    if (!this.#late.has(id)) throw new Error("an answer to nothing");
+    if (event) return;
+    this.#late.delete(id);
+    // Nobody else knows of the file that it has opened meanwhile.
+    const opened = z.object({ handle: z.int() }).safeParse(ok);
+    if (opened.success) void this.request("close", opened.data, z.unknown()).catch(() => {});
   }
 }
 
@@ -166,7 +253,12 @@ function errorOf({ code, message, errno }: NonNullable<GuestAnswer["error"]>): C
   return new ConnectError(isConnectCode(code) ? code : "internal", message);
 }
 
-function invalid(): ConnectError {
+function late(): ConnectError {
+  return new ConnectError("deadline_exceeded", "The file system of the sandbox did not answer in time");
+}
+
+/** What the guest sent cannot be the answer. */
+export function invalid(): ConnectError {
   return new ConnectError("internal", "The sandbox's file service sent something that is not an answer");
 }
 
