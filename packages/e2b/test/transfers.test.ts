@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { needs } from "@fenced/test-support";
@@ -65,6 +66,22 @@ describe("transfers that break", needs("python3", "bash"), () => {
       socket.destroy();
     }
     await expect.poll(() => open("left-download")).toBe("0");
+  });
+
+  it.each([
+    ["plain", { "content-type": "application/octet-stream" }],
+    ["multipart", { "content-type": multipart }],
+  ])("say why they are refused, also to a client that is still sending: %s", async (_what, more) => {
+    await sandbox.files.makeDir("directory");
+    const length = 20_000_000;
+    const all = { ...headers, ...more, "content-length": String(length + part.length) };
+    const socket = rawRequest(server.url, "POST /files?path=directory", all);
+    const heard = text(socket);
+    socket.write(part);
+    await sleep(300);
+    // All of it is read, so the connection can be used again.
+    socket.end(Buffer.alloc(length));
+    expect(await heard).toMatch(/^HTTP\/1.1 400 [^]*connection: keep-alive[^]*directory/i);
   });
 
   it("of too many files are refused, instead of leaving some out", async () => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
 import { type JsonObject, wellFormed } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import * as z from "zod";
 import type { Sandbox } from "../control/sandbox.ts";
 import { type Guest, invalid, NoSpaceError } from "../guest/guest.ts";
@@ -9,6 +10,8 @@ import { toConnectError } from "./connect-protocol.ts";
 import { isSigned } from "./signature.ts";
 
 const pieceBytes = 262_144;
+/** What is read of an upload that is refused: bytes, and milliseconds. */
+const [mostDrained, drainMs] = [67_108_864, 5000];
 /** Files of one upload. */
 const mostFiles = 10_000;
 const openedSchema = z.object({ handle: z.int(), size: z.number().nonnegative(), modified: z.number() });
@@ -189,10 +192,47 @@ function acceptsGzip(header: string | null): boolean {
   });
 }
 
-async function upload({ request, url, guest }: Transfer): Promise<JsonObject[]> {
+async function upload(transfer: Transfer): Promise<JsonObject[]> {
+  const body = new UploadedBody(transfer.request.body);
+  try {
+    return await store(transfer, body);
+  } catch (error) {
+    // A client that still sends when the connection ends does not hear why.
+    await within(drainMs, body.drain(mostDrained));
+    throw error;
+  }
+}
+
+/** The body of a request. A loop over it that ends early does not end it, so that its rest can still be read. */
+class UploadedBody implements AsyncIterable<Uint8Array> {
+  readonly #pieces: AsyncIterator<Uint8Array, unknown>;
+
+  constructor(body: AsyncIterable<Uint8Array> | null) {
+    this.#pieces = (body ?? ReadableStream.from<Uint8Array>([]))[Symbol.asyncIterator]();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, unknown> {
+    return { next: () => this.#pieces.next() };
+  }
+
+  /** Reads up to so many bytes of the rest, for nobody. */
+  async drain(most: number): Promise<void> {
+    try {
+      for (let bytes = 0; bytes < most;) {
+        const next = await this.#pieces.next();
+        if (next.done === true) return;
+        bytes += next.value.length;
+      }
+    } catch {
+      // The client has gone.
+    }
+  }
+}
+
+async function store({ request, url, guest }: Transfer, received: UploadedBody): Promise<JsonObject[]> {
   const path = url.searchParams.get("path");
   const metadata = metadataOf(request.headers);
-  const body = bodyOf(request);
+  const body = bodyOf(request, received);
   const type = (request.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "application/octet-stream") {
     if (path === null) throw new ConnectError("invalid_argument", "The query has no path");
@@ -203,11 +243,10 @@ async function upload({ request, url, guest }: Transfer): Promise<JsonObject[]> 
   throw new ConnectError("invalid_argument", `The content type '${type}' is not supported, only ${wanted}`);
 }
 
-function bodyOf(request: Request): AsyncIterable<Uint8Array> {
-  const body = request.body ?? ReadableStream.from<Uint8Array>([]);
+function bodyOf(request: Request, body: UploadedBody): AsyncIterable<Uint8Array> {
   const encoding = request.headers.get("content-encoding") ?? "identity";
   if (encoding === "identity") return body;
-  if (encoding === "gzip") return body.pipeThrough(new DecompressionStream("gzip"));
+  if (encoding === "gzip") return ReadableStream.from(body).pipeThrough(new DecompressionStream("gzip"));
   throw new ConnectError("invalid_argument", `The content encoding '${encoding}' is not supported, only gzip`);
 }
 

@@ -86,7 +86,7 @@ def resolve(path):
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise Refused("invalid_argument", "the path is not valid Unicode")
+        raise Refused("invalid_argument", "the path is not valid Unicode") from None
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
     elif path.startswith("~"):
@@ -576,7 +576,9 @@ def main():
             threading.Thread(target=answer, args=(request,), daemon=True).start()
         except RuntimeError:
             # Code has started as many processes as the sandbox may have.
-            refused = Refused("resource_exhausted", "the sandbox has too many processes; try again when some have ended")
+            refused = Refused(
+                "resource_exhausted", "the sandbox has too many processes; try again when some have ended"
+            )
             send({"id": request["id"], "error": problem(refused)})
 
 
