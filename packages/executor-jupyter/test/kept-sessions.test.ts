@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -205,6 +206,32 @@ describe.each(anyVersion)("on %s", (version) => {
       expect(result.output).toBe("again\n");
       expect(executor.handle).not.toEqual(handle);
       await executor.stop();
+    });
+
+    it("does not let another user end what a kernel that has died has left", needs("root"), async () => {
+      const first = create();
+      await first.files.write("kept.txt", "kept");
+      const { output } = await first.executeCodeBlocks(python("import os; print(os.getpid())"));
+      const { handle } = first;
+      await first.detach();
+      process.kill(Number(output), "SIGKILL");
+      const strange = `import socket, sys, time
+for _ in range(20):
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect("\\0" + sys.argv[1])
+            connection.sendall(b"over")
+            print(len(connection.recv(1)))
+        except OSError:
+            print(0)
+    time.sleep(0.1)`;
+      const user = { uid: 65_532, gid: 65_532, cwd: "/", encoding: "utf8" } as const;
+      const { socket } = z.object({ socket: z.string() }).parse(handle?.session);
+      const said = execFileSync("/usr/bin/env", ["python3", "-c", strange, socket], user);
+      expect(said).toBe("0\n".repeat(20));
+      await using second = await connect(handle);
+      expect(Buffer.from(await second.files.read("kept.txt")).toString()).toBe("kept");
+      await second.stop();
     });
 
     it.each(["killed", "deleted"])("leaves nothing when it is stopped after its kernel was %s", async (how) => {

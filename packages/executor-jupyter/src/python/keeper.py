@@ -52,6 +52,11 @@ def kernels():
     return found
 
 
+def begin_of(pid):
+    """When a process has started; `None` if it does not exist."""
+    return table.read_processes().get(pid, (0, None))[1]
+
+
 class Family:
     stopped = set()
     empty = 0
@@ -101,7 +106,7 @@ def await_heir(listener, seconds):
         try:
             heir = _socket.socket(fileno=listener._accept()[0])
             heir.settimeout(1)
-            word = heir.recv(4)
+            word = heir.recv(4) if server.is_ours(heir) else b""
             if word in (b"heir", b"over"):
                 return heir, word == b"heir"
             heir.close()
@@ -137,12 +142,14 @@ class Server(server.Server):
 def main():
     leave()
     os.chdir("/")
+    kernel = int(KERNEL)
+    begun = begin_of(kernel)
     control, stream = [_socket.socket(fileno=int(each)) for each in (CONTROL, STREAM)]
     listener = server.listen(NAME)
     processes.protect(0)
     served = Server(control, stream, listener, (int(FIRST), int(FIRST), None))
     served.serve()
-    kernel, left = int(KERNEL), served.left(time.monotonic())
+    left = served.left(time.monotonic())
     heir, ended = None, False
     if served.died:
         # What the kernel had started ends with it.
@@ -159,7 +166,10 @@ def main():
         each.close()
     listener.close()
     ended = ended or (not served.died and served.link is not None and is_over(kernel))
-    end_processes(set() if ended else kernels() | {kernel})
+    # Another process may have its number by now.
+    end_processes(
+        set() if ended else kernels() | ({kernel} if begun is not None and begin_of(kernel) == begun else set())
+    )
     remove(HOME)
     remove(WORKSPACE)
     if heir is not None:

@@ -68,6 +68,12 @@ def take_files_over(name):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(10)
             connection.connect("\0" + name)
+            # Such a socket has no permissions: once the keeper is gone, anybody can have its name.
+            if (
+                struct.unpack("=3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+                != os.geteuid()
+            ):
+                return False
             connection.sendall(b"heir")
             return connection.recv(1) == b"."
     except OSError:

@@ -230,7 +230,7 @@ class Server:
         except OSError:
             return
         holder = _socket.socket(fileno=descriptor)
-        if struct.unpack("=3i", holder.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[1] != os.geteuid():
+        if not is_ours(holder):
             holder.close()
             return
         holder.setblocking(False)
@@ -462,6 +462,11 @@ def too_late(*_):
         # Nothing outside `promptly` expects the error.
         is_limited = False
         raise TimeoutError
+
+
+def is_ours(connection):
+    """Returns whether the other end of a local socket belongs to this process's user."""
+    return struct.unpack("=3i", connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[1] == os.geteuid()
 
 
 def is_stream(descriptor):
