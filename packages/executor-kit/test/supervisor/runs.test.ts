@@ -1,5 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { PassThrough } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import type { Supervisor } from "@fenced/executor-kit/supervisor";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
@@ -192,5 +195,28 @@ print(first.recv(1000)[9:].decode())`;
     const entries = await entriesOf(supervisor, number);
     expect(textOf(entries)).toBe("");
     expect(entries.at(-1)?.text).toMatch(/^stopped/);
+  });
+
+  it("are sent once to a reader that was slow, however late its pause arrives", async () => {
+    const place = await KeptPlace.open();
+    const late = new PassThrough();
+    const leaves = once(late, "leave");
+    late.on("data", (chunk: Buffer) => {
+      if (/\0{3}\n.{5}leave/s.test(chunk.toString("latin1"))) late.emit("leave");
+      void setTimeout(100).then(() => place.first.stdin.write(chunk));
+    });
+    const { supervisor } = await place.connect({ first: { ...place.first, stdin: late } });
+    const code = `import os, time
+os.write(1, b"x" * 6_000_000)
+for number in range(100):
+    os.write(1, b"<%d>" % number)
+    time.sleep(0.005)`;
+    const number = await supervisor.runs.submit(order(supervisor, [code], { room: 16_777_216 }));
+    const seen: number[] = [];
+    for await (const entry of supervisor.runs.follow(number)) {
+      if (entry.number === 2) await leaves;
+      seen.push(entry.number);
+    }
+    expect(seen).toEqual(seen.map((_, index) => index));
   });
 });

@@ -71,8 +71,8 @@ class Run:
         # What a program said before the block, and a display that has not arrived completely.
         self.said, self.rich, self.skipping = b"", bytearray(), 0
         self.rich_bytes = self.rich_count = self.note_bytes = 0
-        # The last entry that the host has; `None` if it does not follow.
-        self.cursor = None
+        # The last entry that the host has; `None` if it does not follow. And the last one that it was sent.
+        self.cursor, self.sent = None, 0
 
     @property
     def size(self):
@@ -358,9 +358,11 @@ class Run:
         run_calls.send_waiting(self, block)
 
     def follow(self, cursor):
-        self.cursor = cursor
         if cursor == 0:
+            self.sent = 0
             self.send(0, b"h", self.record)
+        # More may have been sent before a pause arrived here.
+        self.cursor = max(cursor, self.sent)
 
     def pump(self):
         """Sends what the host has not had, as long as that does not wait."""
@@ -374,7 +376,7 @@ class Run:
                 counted = b"%d %d %d" % (missing - self.cursor, *(before or (-1, -1)))
                 self.send(missing, b"g", counted)
             self.send(entry.number, entry.kind, entry.payload)
-            self.cursor = entry.number
+            self.cursor = self.sent = entry.number
             self.log.seen = max(self.log.seen, entry.number)
 
     def send(self, number, kind, payload):
