@@ -398,6 +398,10 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const started = performance.now();
     const run = new Run({ signals: [epoch.signal, signal], totalTimeoutMs, events: undefined });
     let endTurn: (() => void) | undefined;
+    // A set-up goes on without its caller, as in `#run`.
+    const leaveTurn = (): void => {
+      if (endTurn) void epoch.functionsSettled.then(endTurn);
+    };
     try {
       // What is set up in an interpreter has its turn there.
       const needsTurn = stateful && (this.#functions.any(host) || epoch.usablePlace === undefined);
@@ -406,9 +410,14 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         if (needsTurn) endTurn = await epoch.turns.take(limit);
         return this.#findPlace(epoch, host, limit);
       });
-      const runs = place?.runs;
-      if (!place || !runs) {
-        endTurn?.();
+      if (!place) {
+        leaveTurn();
+        const lost = this.#losses.take();
+        return onlyResult(combineResults([], { complete: false, durationMs: 0, lost }));
+      }
+      const { runs } = place;
+      if (!runs) {
+        leaveTurn();
         return undefined;
       }
       const { languages } = this.capabilities;
@@ -437,12 +446,13 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         waits: stateful,
         totalTimeoutMs: Math.max(0, totalTimeoutMs - (performance.now() - started)),
         timeoutMs,
+        signal: epoch.signal,
       });
       begun();
       const turn = endTurn ?? (stateful ? epoch.turns.take(epoch.signal) : undefined);
       return this.#follow({ id: identity.id, runs, number, epoch, turn, functions: host.functions }, signal);
     } catch (error) {
-      endTurn?.();
+      leaveTurn();
       throw error;
     } finally {
       run.settle();
@@ -583,4 +593,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       signal,
     });
   }
+}
+
+/** The events of a run whose time was up before its first block. */
+async function* onlyResult(result: CodeResult): AsyncGenerator<RunEvent, void, void> {
+  yield { seq: 1, event: { type: "result", result } };
 }

@@ -56,6 +56,8 @@ export interface RunSubmission {
   /** Time limits of the run and of each block in milliseconds. */
   readonly totalTimeoutMs: number;
   readonly timeoutMs: number;
+  /** Aborted when the session is restarted or left: a run that the place does not have by then must not begin there. */
+  readonly signal: AbortSignal;
 }
 
 /** A run that a place keeps. */

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { hostFunction } from "@fenced/core";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { needs, nightly } from "@fenced/test-support";
@@ -68,6 +68,39 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
     expect(executor.handle).not.toEqual(handle);
     await executor.stop();
     await expect.poll(remains, { timeout: 30_000 }).toEqual([]);
+  });
+
+  it("has no run that was being submitted when it was restarted", async () => {
+    const executor = createKept({ warm: {}, keepAliveMs, maxWorkspaceBytes: 1_073_741_824 });
+    onTestFinished(() => executor.stop());
+    await executor.start();
+    const submitting = executor.submit([{ language: "bash", code: "sleep 600" }]);
+    // The place is asked how full its work directory is.
+    await setImmediate();
+    await executor.restart();
+    const run = await submitting;
+    await expect(run.result()).rejects.toThrow("restarted");
+    const { handle } = executor;
+    await executor.detach();
+    const again = await connectKept(handle);
+    onTestFinished(() => again.stop());
+    expect(again.runs().map(({ state }) => state)).not.toContain("running");
+  });
+
+  it("does not begin a run whose time was up while it waited for its functions", async () => {
+    const add = hostFunction({ name: "add", description: "Adds one.", input: z.object({}), execute: () => 1 });
+    const executor = createKept({ stateful: true, keepAliveMs });
+    onTestFinished(() => executor.stop());
+    await executor.start();
+    const until = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    const call = executor.executeCodeBlocks([{ language: "python", code: until }]);
+    const blocks = [{ language: "python", code: "print('begun')" }];
+    const run = await executor.submit(blocks, { functions: [add], totalTimeoutMs: 1000 });
+    await setTimeout(1100);
+    await executor.files.write("go", "");
+    const { output, timedOut } = await run.result();
+    expect({ output, timedOut }).toEqual({ output: "", timedOut: true });
+    await call;
   });
 
   it("says that a file is in the way of its work directory", async () => {

@@ -51,10 +51,13 @@ export class SupervisedPlaceRuns implements PlaceRuns {
     maxWorkspaceBytes: maxBytes,
     totalTimeoutMs,
     timeoutMs,
+    signal,
   }: RunSubmission): Promise<number> {
     const { plan, memorySentence, busErrorSentence } = this.#parts;
     // The supervisor loads what measures when it is first asked.
     if (maxBytes !== undefined) await this.#parts.measure?.(0);
+    // A restart ends only runs that are there.
+    signal.throwIfAborted();
     const planned = blocks.map((block): PlannedStep =>
       "problem" in block ? { step: { say: `${block.problem}\n` } } : plan(block),
     );
