@@ -1,4 +1,5 @@
 import type { CodeExecutor } from "@fenced/core";
+import { longestTimer } from "@fenced/core/abort";
 import {
   callbackOption,
   optionsSchema,
@@ -42,7 +43,10 @@ export interface E2BHandlerOptions {
   readonly domain?: string | undefined;
   /** Maximum number of sandboxes. Default: 32. */
   readonly maxSandboxes?: number | undefined;
-  /** How long a sandbox can live at most from now on, in milliseconds; clients that want more get 400. Default: 24 hours. */
+  /**
+   * How long a sandbox can live at most from now on, in milliseconds; clients that want more get 400. At most
+   * 2,147,483,647, which is 24 days. Default: 24 hours.
+   */
   readonly maxTimeoutMs?: number | undefined;
   /** Time limit for creating and starting a sandbox in milliseconds. `Infinity`: no limit. Default: 120,000. */
   readonly startTimeoutMs?: number | undefined;
@@ -61,7 +65,7 @@ export const e2bHandlerOptions: z.ZodType<E2BHandlerOptions> = optionsSchema({
     .regex(/^[\w.-]+(?::\d+)?$/, "must be a domain, perhaps with a port: sandboxes.example:8443")
     .exactOptional(),
   maxSandboxes: wholeNumberOption({ from: 1 }).exactOptional(),
-  maxTimeoutMs: wholeNumberOption({ from: 1000 }).exactOptional(),
+  maxTimeoutMs: wholeNumberOption({ from: 1000, to: longestTimer }).exactOptional(),
   startTimeoutMs: timeLimitOption.exactOptional(),
   onError: callbackOption<(error: unknown) => void>().exactOptional(),
 } satisfies OptionSchemas<E2BHandlerOptions>);

@@ -30,10 +30,11 @@ describe("commands", needs("python3", "bash"), () => {
   });
 
   it("are listed, get input, and are ended by signals with what they started", async () => {
-    const command = await sandbox.commands.run("cat; sleep 600 & wait", { background: true, stdin: true });
+    const command = await sandbox.commands.run("cat; sleep 613 & wait", { background: true, stdin: true });
     const listed = (await sandbox.commands.list()).find(({ pid }) => pid === command.pid);
-    expect(listed).toMatchObject({ cmd: "/bin/bash", args: ["-l", "-c", "cat; sleep 600 & wait"] });
+    expect(listed).toMatchObject({ cmd: "/bin/bash", args: ["-l", "-c", "cat; sleep 613 & wait"] });
     await command.sendStdin("one\n");
+    await expect.poll(() => command.stdout).toBe("one\n");
     await sandbox.commands.closeStdin(command.pid);
     expect(await command.kill()).toBe(true);
     const error = await command.wait().catch((reason: unknown) => reason);
@@ -41,7 +42,7 @@ describe("commands", needs("python3", "bash"), () => {
     expect(error).toMatchObject({ exitCode: -1, stdout: "one\n", error: "signal: killed" });
     expect(await sandbox.commands.kill(command.pid)).toBe(false);
     await expect(sandbox.commands.connect(999_999)).rejects.toThrow(/process with pid 999999 not found/);
-    const { stdout } = await sandbox.commands.run("ps -eo args | grep -c '^sleep 600' || true");
+    const { stdout } = await sandbox.commands.run("ps -eo args | grep -c '^sleep 613' || true");
     expect(stdout).toBe("0\n");
   });
 
@@ -65,6 +66,19 @@ describe("commands", needs("python3", "bash"), () => {
   it("carry large output whole and in order, to a client that reads slowly", async () => {
     const { stdout } = await sandbox.commands.run("seq 1 400000");
     expect(stdout).toBe(Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`).join(""));
+  });
+
+  it("run at the same time without a warning of a leak", async () => {
+    const warnings: string[] = [];
+    const listen = ({ name }: Error): void => void warnings.push(name);
+    process.on("warning", listen);
+    const commands = await Promise.all(
+      Array.from({ length: 20 }, () => sandbox.commands.run("read line", { background: true, stdin: true })),
+    );
+    await Promise.all(commands.map(({ pid }) => sandbox.commands.sendStdin(pid, "\n")));
+    await Promise.all(commands.map((command) => command.wait()));
+    process.off("warning", listen);
+    expect(warnings).not.toContain("MaxListenersExceededWarning");
   });
 
   it("never wait for a reader that reads, also if they write much to both outputs", async () => {

@@ -82,7 +82,7 @@ describe("hostile clients", needs("python3", "bash"), () => {
   });
 
   it("cannot fill the server's memory with input that nobody reads", async () => {
-    const { pid } = await sandbox.commands.run("sleep 600", { background: true, stdin: true, timeoutMs: 0 });
+    const { pid } = await sandbox.commands.run("sleep 614", { background: true, stdin: true, timeoutMs: 0 });
     const stdin = Buffer.alloc(9_000_000).toString("base64");
     const leaving = new AbortController();
     const send = (input: string, signal?: AbortSignal) =>

@@ -53,6 +53,8 @@ describe("sandboxes", needs("python3", "bash"), () => {
     await expect(Sandbox.create("base", { ...server.client, timeoutMs: 86_401_000 })).rejects.toThrow(
       /Timeout cannot be greater than 24 hours/,
     );
+    // A timer for longer would end the sandbox too early.
+    await expect(startServer({ maxTimeoutMs: 2 ** 31 })).rejects.toThrow(/maxTimeoutMs/);
   });
 
   it("are invisible to other keys, and need one", async () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { CodeExecutor, ExecutorProcesses } from "@fenced/core";
 import { isSameSecret } from "@fenced/core/runtime";
 import { ConnectError } from "../envd/connect-error.ts";
@@ -46,6 +47,8 @@ export class Sandbox {
   ) {
     this.settings = settings;
     this.report = report;
+    // Each of its streams listens; Node reports more than ten listeners as a leak.
+    setMaxListeners(0, this.#ending.signal);
     this.endAt = endAt;
     this.token = settings.isSecure ? newToken() : undefined;
     this.#executor = executor;
