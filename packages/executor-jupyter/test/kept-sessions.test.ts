@@ -208,6 +208,16 @@ describe.each(anyVersion)("on %s", (version) => {
       await executor.stop();
     });
 
+    it("leaves nothing once a program has connected in vain, after its keeper was killed", async () => {
+      const executor = create();
+      await executor.files.write("file.txt", "x");
+      const { handle } = executor;
+      await executor.detach();
+      for (const pid of await keepers(server)) process.kill(pid, "SIGKILL");
+      await expect(connect(handle)).rejects.toThrow(/has ended: its files are gone/);
+      expect(await remains(server)).toEqual([]);
+    });
+
     it("does not let another user end what a kernel that has died has left", needs("root"), async () => {
       const first = create();
       await first.files.write("kept.txt", "kept");

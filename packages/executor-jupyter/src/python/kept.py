@@ -80,6 +80,20 @@ def take_files_over(name):
         return False
 
 
+def has_keeper(app):
+    """Whether a keeper of this kernel, or of those before it, is still there."""
+    name = os.fsencode(named_file(app))
+    for pid in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words[1:2] == [b"-I"] and name in words:
+            return True
+    return False
+
+
 def wait_for_room():
     """Waits until the program has read enough of what was printed, or another one has connected."""
     here = threading.current_thread()

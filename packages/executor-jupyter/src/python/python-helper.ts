@@ -73,6 +73,9 @@ export interface KeepSettings {
   readonly ownsWorkspace: boolean;
 }
 
+/** The session of a kernel is over, and nothing but this program would end the kernel. */
+export class KernelAbandoned extends PlaceGone {}
+
 /** What the helper reports at the start of the session. Paths are those of the kernel's host. */
 export interface HelperReport {
   readonly workspace: string;
@@ -145,6 +148,7 @@ export class PythonHelper {
     });
     const report = await helper.#answered(untilAborted(beginning, signal), "begin", installDeadlineMs);
     if (report === null) throw new PlaceGone("another program has connected to it first");
+    if (field(report, "abandoned") === true) throw new KernelAbandoned("its files are gone");
     if (field(report, "over") === true) throw new PlaceGone("its files are gone");
     const problem = textField(report, "problem");
     if (problem !== "") throw notKept(problem);

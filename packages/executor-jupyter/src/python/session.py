@@ -67,7 +67,11 @@ def begin(mark, scratch, directory, create, env, has_functions, leash, keep=None
         return None
     if keep is not None and keep["heir_of"] and not kept.take_files_over(keep["heir_of"]):
         if keep["is_left"]:
-            return {"over": True}
+            # Without a keeper, nothing else would end them.
+            is_abandoned = not kept.has_keeper(get_ipython().kernel.parent)
+            if is_abandoned and keep["owns_workspace"]:
+                remove_quietly(directory)
+            return {"over": True, "abandoned": is_abandoned}
         if keep["owns_workspace"]:
             directory = rescue(directory)
             create = directory is None

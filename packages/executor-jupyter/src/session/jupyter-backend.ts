@@ -18,7 +18,13 @@ import type { KernelLinkOptions } from "../kernel/kernel-link.ts";
 import { kernelDied, KernelLostError } from "../kernel/kernel-request.ts";
 import { Kernel } from "../kernel/kernel.ts";
 import { deleteKernel, findKernel, kernelLanguage, restartKernel, startKernel } from "../kernel/kernels.ts";
-import { type HelperReport, type KeepSettings, notKept, PythonHelper } from "../python/python-helper.ts";
+import {
+  type HelperReport,
+  KernelAbandoned,
+  type KeepSettings,
+  notKept,
+  PythonHelper,
+} from "../python/python-helper.ts";
 import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
 import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
@@ -212,6 +218,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
       const lostState = `The kernel is gone: ${kernelDied}`;
       return this.#placeOf(await this.#equipKept(kernel, { isLeft: true, lostState }, signal));
     } catch (error) {
+      if (error instanceof KernelAbandoned) await deleteKernel(this.#client, kernelId).catch(ignoreUnreachable);
       throw error instanceof PlaceGone ? sessionHasEnded(where, true, error) : error;
     } finally {
       kernel.disconnect();
