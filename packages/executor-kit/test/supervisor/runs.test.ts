@@ -195,6 +195,8 @@ print(first.recv(1000)[9:].decode())`;
     const entries = await entriesOf(supervisor, number);
     expect(textOf(entries)).toBe("");
     expect(entries.at(-1)?.text).toMatch(/^stopped/);
+    // The failure is no event.
+    expect((await supervisor.runs.list()).runs[0]?.lastSeq).toBe(entries.at(-2)?.number);
   });
 
   it("are sent once to a reader that was slow, however late its pause arrives", async () => {

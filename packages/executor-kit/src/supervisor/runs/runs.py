@@ -453,7 +453,9 @@ def list_runs():
     for id, content in forgotten.items():
         channel.send(RUN_TOLD, 0, ("forgotten\0%s\0%s" % (id, content)).encode())
     for run in runs.values():
-        words = "run", run.id, run.content, run.uuid, run.state, str(run.log.last)
+        # A failure is no event.
+        last = run.log.last - (run.state == "failed")
+        words = "run", run.id, run.content, run.uuid, run.state, str(last)
         channel.send(RUN_TOLD, run.number, "\0".join(words).encode())
     channel.send(RUN_TOLD, 0, b"listed")
 
