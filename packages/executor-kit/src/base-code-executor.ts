@@ -479,6 +479,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       for (;;) {
         const next = await untilAborted(events.next(), epoch.signal);
         if (next.done === true) return;
+        const { event } = next.value;
+        // Its own block has ended the interpreter; a run that ended before this program came says nothing of it.
+        if (turn !== undefined && event.type === "result" && event.result.stateLost) this.#losses.take();
         yield next.value;
       }
     } finally {

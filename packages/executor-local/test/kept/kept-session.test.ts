@@ -87,6 +87,17 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
     expect(again.runs().map(({ state }) => state)).not.toContain("running");
   });
 
+  it("says in one result only that a submitted run has ended the interpreter", async () => {
+    const executor = createKept({ stateful: true, keepAliveMs });
+    onTestFinished(() => executor.stop());
+    const lost: boolean[] = [];
+    for (const code of ["print(1)", "import os; os._exit(3)", "print(2)", "print(3)"]) {
+      const run = await executor.submit([{ language: "python", code }]);
+      lost.push((await run.result()).stateLost);
+    }
+    expect(lost).toEqual([false, true, false, false]);
+  });
+
   it("does not begin a run whose time was up while it waited for its functions", async () => {
     const add = hostFunction({ name: "add", description: "Adds one.", input: z.object({}), execute: () => 1 });
     const executor = createKept({ stateful: true, keepAliveMs });
