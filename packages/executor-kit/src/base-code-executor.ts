@@ -304,8 +304,12 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     assertStdin(options, this.capabilities.stdin);
     this.#life.signal.throwIfAborted();
     const run = this.#submitted.submit(blocks, options);
-    // This program may have other functions than the one that has submitted it.
-    if (options.functions) this.#runFunctions.get(run.id)?.offer(options.functions);
+    const known = this.#runFunctions.get(run.id);
+    if (known && options.functions) {
+      // This program may have other functions than the one that has submitted it; what needs approval must have it here, too.
+      this.#functions.choose(options.functions, this.offered);
+      known.offer(options.functions);
+    }
     if (this.offered.keepAlive === true) await run.taken;
     return run;
   }

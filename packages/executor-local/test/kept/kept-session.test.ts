@@ -98,6 +98,29 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
     expect(lost).toEqual([false, true, false, false]);
   });
 
+  it("takes no function for a run of another program that nobody here would approve", async () => {
+    const paying = { name: "pay", description: "Pays.", input: z.object({}), execute: () => "paid" };
+    const pay = hostFunction({ ...paying, needsApproval: true });
+    const approveHostCall = () => ({ approved: true });
+    const first = createKept({ warm: {}, keepAliveMs, functions: [pay], approveHostCall });
+    onTestFinished(() => first.stop());
+    const code =
+      "import os, time\nfrom functions import pay\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint(pay())";
+    const blocks = [{ language: "python", code }];
+    await first.submit(blocks, { id: "pays" });
+    const { handle } = first;
+    await first.detach();
+    const second = await connectKept(handle);
+    onTestFinished(() => second.stop());
+    await expect(second.submit(blocks, { id: "pays", functions: [pay] })).rejects.toThrow(
+      "nothing is set up to approve",
+    );
+    const approved = hostFunction({ ...paying, needsApproval: true, approve: approveHostCall });
+    const run = await second.submit(blocks, { id: "pays", functions: [approved] });
+    await second.files.write("go", "");
+    expect((await run.result()).output).toBe("paid\n");
+  });
+
   it("does not begin a run whose time was up while it waited for its functions", async () => {
     const add = hostFunction({ name: "add", description: "Adds one.", input: z.object({}), execute: () => 1 });
     const executor = createKept({ stateful: true, keepAliveMs });
