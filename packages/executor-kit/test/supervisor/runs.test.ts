@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { PassThrough } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import type { Supervisor } from "@fenced/executor-kit/supervisor";
@@ -90,6 +91,30 @@ for _ in range(60000):
     expect(gaps.map(({ counted }) => counted)).toEqual(gaps.map(({ missing }) => missing));
     const kept = later.reduce((sum, { size }) => sum + size + 100, 0);
     expect(kept).toBeLessThan(4 * given.room + 65_536);
+  });
+
+  it("say how much text is missing, also before what is no text", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor } = await place.connect({ first: place.first });
+    const code = `import os, time
+os.write(1, b"x" * 1_600_000)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+os.write(1, b"y" * 530_000)`;
+    const run = await supervisor.runs.submit(order(supervisor, [code]));
+    let seen = 0;
+    for await (const { kind, content } of supervisor.runs.follow(run)) {
+      seen += kind === "o" ? content.length : 0;
+      if (kind !== "o" || seen !== 1_600_000) continue;
+      await supervisor.runs.note(run, "a note");
+      await writeFile(path.join(place.workspace, "go"), "");
+    }
+    let counted = 0;
+    for (const { kind, text, size } of await entriesOf(supervisor, run)) {
+      if (kind === "o") counted += size;
+      else if (kind === "g") counted = Math.max(counted, Number(text.split(" ")[1]));
+    }
+    expect([seen, counted]).toEqual([2_130_000, 2_130_000]);
   });
 
   it("are refused while those that have not ended take all the room, and remembered when they are forgotten", async () => {

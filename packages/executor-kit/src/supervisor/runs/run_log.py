@@ -4,7 +4,7 @@ Each entry has a number and becomes at most as many events of the host. An entry
 number is all that a reader says when it comes back.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 # The kinds of entries, as in `run-entries.ts`.
 START, OUT, ERR, RICH, NOTE, REFUSED, EXIT, RICH_EXIT, OVER = b"s", b"o", b"e", b"r", b"n", b"f", b"x", b"X", b"."
@@ -184,6 +184,10 @@ class Log:
             return None, 0, None
         width = WIDTH.get(found.kind, 1)
         missing = found.number - width if found.number - width > number else 0
+        if missing and block is None:
+            # It is no text, and text before it was dropped: all that the reader does not have, if the head is read.
+            each = self.blocks[bisect_left(self.starts, found.number) - 1]
+            block = each if each.head.after(number) is None else None
         return found, missing, list(block.before) if missing and block is not None else None
 
 
