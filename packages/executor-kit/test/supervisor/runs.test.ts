@@ -212,6 +212,38 @@ print(first.recv(1000)[9:].decode())`;
     expect(calls[0]).toBe("first");
   });
 
+  it("go on in another program although a block no longer reads answers to its calls", async () => {
+    const place = await KeptPlace.open();
+    const first = await place.connect({ first: place.first });
+    const address = await first.supervisor.openCalls((connection) => connection.destroy());
+    const token = randomUUID();
+    const code = `import os, socket, struct, time
+def frame(kind, number, payload):
+    return struct.pack(">IBI", len(payload) + 5, kind, number) + payload
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(${JSON.stringify(address.slice("unix:".length))})
+connection.sendall(frame(1, 0, b"${token}") + frame(2, 1, b"call\\n{}") + frame(2, 2, b"call\\n{}"))
+connection.shutdown(socket.SHUT_RD)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+print("goes on")`;
+    const run = await first.supervisor.runs.submit(order(first.supervisor, [code], { tokens: [token] }));
+    const begun = new Promise<void>((resolve) => {
+      let count = 0;
+      first.supervisor.runs.serve(run, 0, ({ begin }) => {
+        begin();
+        count += 1;
+        if (count === 2) resolve();
+      });
+    });
+    await begun;
+    await first.supervisor.runs.list();
+    const second = await place.connect({ takeOver: true });
+    first.supervisor.fail(new Error("replaced"));
+    await writeFile(path.join(place.workspace, "go"), "");
+    expect(textOf(await entriesOf(second.supervisor, run))).toBe("goes on\n");
+  });
+
   it("end with the processes of the place when that is reset", async () => {
     const place = await KeptPlace.open();
     const { supervisor } = await place.connect({ first: place.first });

@@ -184,7 +184,8 @@ def send_waiting(run, block):
 def change_host():
     for call in list(calls.values()):
         call.sent, call.answer = False, bytearray()
-        if call.begun:
+        # An answer that cannot be written closes its connection, with the other calls.
+        if call.begun and call.key in calls:
             call.caller.answer(call, ERROR, LOST)
 
 
