@@ -252,7 +252,8 @@ print("goes on")`;
     const entries = await entriesOf(supervisor, number);
     expect(textOf(entries)).toBe("");
     expect(entries.at(-1)?.text).toMatch(/^stopped/);
-    // The failure is no event.
+    await supervisor.runs.note(number, "too late");
+    // The failure is no event, and neither is what comes after the end.
     expect((await supervisor.runs.list()).runs[0]?.lastSeq).toBe(entries.at(-2)?.number);
   });
 

@@ -342,11 +342,13 @@ class Run:
 
     def note(self, text):
         """Keeps what the host wants to be read in its place: calls of its functions, for example."""
-        self.note_bytes += len(text)
-        if self.note_bytes <= MOST_NOTE_BYTES:
-            self.log.add(NOTE, text)
-        else:
-            self.log.skip(NOTE)
+        # A call that ended with the last block is told too late.
+        if self.state == "running":
+            self.note_bytes += len(text)
+            if self.note_bytes <= MOST_NOTE_BYTES:
+                self.log.add(NOTE, text)
+            else:
+                self.log.skip(NOTE)
         channel.send(RUN_TOLD, self.number, b"noted")
 
     def is_serving(self, block):
