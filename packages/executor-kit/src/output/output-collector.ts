@@ -53,11 +53,6 @@ export class OutputCollector {
     this.#isCut = true;
   }
 
-  /** Bytes of a stream so far, with those that are missing. */
-  total(name: StreamName): number {
-    return this.#totals[name];
-  }
-
   /** Returns what is left of incomplete characters. */
   end(name: StreamName): readonly Buffer[] {
     return this.#keep(name, this.#joiners[name].end());

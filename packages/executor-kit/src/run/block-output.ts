@@ -85,11 +85,9 @@ export class BlockOutput implements Sink<BlockEvent | HostCallEvent> {
     }
   }
 
-  /** Counts output that is missing: of each stream, up to this number of bytes. */
-  skipTo(totals: Readonly<Record<StreamName, number>>): void {
-    for (const name of ["stdout", "stderr"] as const) {
-      this.#collector.skip(name, totals[name] - this.#collector.total(name));
-    }
+  /** Counts output that is missing. */
+  skip(name: StreamName, bytes: number): void {
+    this.#collector.skip(name, bytes);
   }
 
   /** Call this when the block has ended; whatever is written afterwards is dropped. */

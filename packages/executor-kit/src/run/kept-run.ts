@@ -10,6 +10,7 @@ import {
 } from "@fenced/core";
 import type { BlockDisplays, DisplayBoard } from "../displays/display-board.ts";
 import { RichEvents } from "../displays/rich-events.ts";
+import type { StreamName } from "../output/output-collector.ts";
 import type { RunWatcher } from "../place.ts";
 import type { RunEntry } from "../supervisor/runs/run-entries.ts";
 import { BlockOutput, type DisplayRoom, type FinishedBlock } from "./block-output.ts";
@@ -69,6 +70,8 @@ export async function* readKeptRun(
 /** One block, as its entries arrive. */
 interface OpenBlock {
   readonly output: BlockOutput;
+  /** Bytes of its text so far, with those that are missing. What displays say as text is not part of that. */
+  readonly totals: Record<StreamName, number>;
   readonly displays: BlockDisplays | undefined;
   readonly network: NetworkDecision[];
   /** Takes what the interpreter sends. */
@@ -105,7 +108,7 @@ class KeptRunReader implements Sink {
   async *read({ number, kind, content }: RunEntry): AsyncGenerator<RunEvent, void, void> {
     if (kind === "g") {
       const [events = 1, stdout = -1, stderr = -1] = words(content);
-      if (stdout >= 0) this.#block?.output.skipTo({ stdout, stderr });
+      if (stdout >= 0) this.#skipTo({ stdout, stderr });
       yield { seq: number, event: { type: "gap", events } };
       return;
     }
@@ -155,6 +158,7 @@ class KeptRunReader implements Sink {
     const ended = rich?.of(() => over);
     this.#block = {
       output: new BlockOutput(endless, conditions),
+      totals: { stdout: 0, stderr: 0 },
       displays,
       network: [],
       rich,
@@ -168,9 +172,19 @@ class KeptRunReader implements Sink {
   }
 
   async #print(type: "stdout" | "stderr", data: Buffer): Promise<void> {
+    if (this.#block) this.#block.totals[type] += data.length;
     const rich = this.#block?.rich;
     if (rich) await rich.write({ type, data });
     else this.write({ type, data });
+  }
+
+  #skipTo(now: Readonly<Record<StreamName, number>>): void {
+    const { output, totals } = this.#block ?? {};
+    if (!output || !totals) return;
+    for (const name of ["stdout", "stderr"] as const) {
+      output.skip(name, now[name] - totals[name]);
+      totals[name] = Math.max(totals[name], now[name]);
+    }
   }
 
   async #show(data: Buffer): Promise<void> {
