@@ -15,7 +15,8 @@ from _fenced_wire import RUN_CALL, RUN_TOLD
 # As in `call-frames.ts`.
 HELLO, CALL, CANCEL, RESULT, ERROR = 1, 2, 3, 16, 17
 LONGEST_HELLO, LONGEST_CALL = 256, 1048576 + 256
-# Bytes of calls that arrive or wait for their answers, in all; and calls of one program, beyond which it is not read.
+# Bytes of calls that arrive or wait for their answers, and of answers that are not read, in all; and calls of one program, beyond
+# which it is not read.
 MOST_HELD, MOST_CALLS = 16777216, 64
 PIECE = 262144
 LOST = b'{"name": "HostLostError", "message": "The program that ran this call is gone; the function may have run"}'
@@ -118,6 +119,9 @@ class Caller:
         self.outgoing += struct.pack(">IBI", len(payload) + HEADER - 4, kind, call.number) + payload
         call.end()
         self.flush()
+        if self.outgoing and self.descriptor in callers and held() > MOST_HELD:
+            # It does not read its answers.
+            self.close()
 
     def flush(self):
         try:
@@ -146,7 +150,8 @@ class Caller:
 
 
 def held():
-    return sum(len(each.incoming) for each in callers.values()) + sum(len(each.payload) for each in calls.values())
+    said = sum(len(each.incoming) + len(each.outgoing) for each in callers.values())
+    return said + sum(len(each.payload) for each in calls.values())
 
 
 def accept(descriptor):

@@ -114,8 +114,9 @@ class Run:
             return 0
         if self.phase is None:
             return self.until
-        if self.cause is not None:
-            return self.until
+        if self.cause is not None or self.phase == "measure":
+            # Something else says when that is over.
+            return float("inf")
         return self.block_until if self.look_at is None else min(self.look_at, self.block_until)
 
     def begin_block(self, now):
