@@ -60,7 +60,10 @@ export class ForwardingExecutor implements CodeExecutor {
   }
 
   get capabilities(): ExecutorCapabilities {
-    return this.#known().capabilities;
+    const { capabilities } = this.#known();
+    // Runs of a session that is not left in its place, and of a lease, end with this process.
+    const keepsRuns = capabilities.keepsRuns === true && this.#target.submit !== undefined;
+    return capabilities.keepsRuns === true && !keepsRuns ? { ...capabilities, keepsRuns } : capabilities;
   }
 
   get files(): WorkspaceFiles {

@@ -103,9 +103,13 @@ while not os.path.exists("go"):
 os.write(1, b"y" * 530_000)`;
     const run = await supervisor.runs.submit(order(supervisor, [code]));
     let seen = 0;
+    let isNoted = false;
     for await (const { kind, content } of supervisor.runs.follow(run)) {
-      seen += kind === "o" ? content.length : 0;
-      if (kind !== "o" || seen !== 1_600_000) continue;
+      // A reader that is slow is told how much it has missed.
+      if (kind === "o") seen += content.length;
+      else if (kind === "g") seen = Math.max(seen, Number(content.toString().split(" ")[1]));
+      if (seen < 1_600_000 || isNoted) continue;
+      isNoted = true;
       await supervisor.runs.note(run, "a note");
       await writeFile(path.join(place.workspace, "go"), "");
     }

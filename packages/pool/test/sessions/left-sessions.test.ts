@@ -69,6 +69,17 @@ describe("submitted runs of sessions that are left to the next process", () => {
     expect(await other.run("ann", "end")).toMatchObject({ output: "ended" });
   });
 
+  it.each([
+    { onDrain: "detach", keepsRuns: true },
+    { onDrain: "end", keepsRuns: false },
+  ] as const)("are promised only with detach: %o", needs("python3", "bash"), async ({ onDrain, keepsRuns }) => {
+    await using sessions = leftSessions({ onDrain });
+    const executor = sessions.executor("ann");
+    await executor.start();
+    expect(executor.capabilities).toMatchObject({ keepAlive: true, keepsRuns });
+    await executor.stop();
+  });
+
   it("move with their session, and keep it in use", needs("python3", "bash"), async () => {
     const directory = memoryDirectory();
     const [one, other] = [leftSessions({ directory, idleTimeoutMs: 200 }), leftSessions({ directory })];
