@@ -15,9 +15,7 @@ describe("Docker Engine", needs("docker"), () => {
     create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", stateful: true, ...options }),
   };
   // Here, there are variables to lose.
-  testCodeExecutor({ describe, it, afterAll }, subject, {
-    groups: ["session that outlives its program", "submitted run of a session that outlives its program"],
-  });
+  testCodeExecutor({ describe, it, afterAll }, subject, { groups: ["session that outlives its program"] });
   testCodeExecutor(
     { describe, it, afterAll },
     subject,
@@ -29,7 +27,7 @@ describe("Docker Engine", needs("docker"), () => {
       "timeout",
       "state",
       "lost session",
-      "session that outlives its program",
+      "submitted run of a session that outlives its program",
       "host functions",
     ),
   );

@@ -1,5 +1,5 @@
 import { testCodeExecutor } from "@fenced/executor-testkit";
-import { jupyterPythons, needs } from "@fenced/test-support";
+import { jupyterPythons, needs, nightly } from "@fenced/test-support";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { keptSubject } from "./support/kept-subject.ts";
 import { PlainServer } from "./support/plain-server.ts";
@@ -27,8 +27,10 @@ describe("sessions that outlive their program, jupyter_server 2.x", needs("jupyt
     "host functions",
     "displays",
   ];
-  testCodeExecutor({ describe, it, afterAll }, keptSubject(running, { keepAliveMs: 120_000 }), {
-    groups: [...way, "file streams"],
-    cases: "smoke",
+  describe("in another way", nightly, () => {
+    testCodeExecutor({ describe, it, afterAll }, keptSubject(running, { keepAliveMs: 120_000 }), {
+      groups: [...way, "file streams"],
+      cases: "smoke",
+    });
   });
 });

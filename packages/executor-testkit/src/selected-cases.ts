@@ -374,6 +374,10 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   "host functions": ["take and return JSON values of every kind", "are aborted when the executor's call is aborted"],
   displays: ["contain a picture's bytes", "of all blocks are in the result"],
   component: ["keeps its settings when loaded"],
+  "submitted run of a session that outlives its program": [
+    "goes on after kill -9, and another program reads the same events and the result",
+    "reports what the network policy refused to every program",
+  ],
   leaks: ["nothing remains after the program dies of SIGKILL"],
 };
 
