@@ -22,8 +22,8 @@ export interface E2BHandler extends AsyncDisposable {
 }
 
 /**
- * Serves E2B's protocol: the unmodified packages `e2b` and `@e2b/code-interpreter` then create their sandboxes here. A
- * function from a standard `Request` to a `Response`, for Hono, Node, Deno, Bun and others.
+ * Serves E2B's protocol: the unmodified package `e2b` then creates its sandboxes here. A function from a standard
+ * `Request` to a `Response`, for Hono, Node, Deno, Bun and others.
  *
  * Clients set `E2B_API_KEY` to one of the keys, and both `E2B_API_URL` and `E2B_SANDBOX_URL` to the server's address; or,
  * with `domain`, only `E2B_DOMAIN`.
@@ -33,7 +33,7 @@ export interface E2BHandler extends AsyncDisposable {
  * @example
  * const handler = createE2BHandler({
  *   templates: { base: () => new DockerCommandLineCodeExecutor({ workspacePath: "/home/user" }) },
- *   apiKeys: [process.env.SANDBOX_KEY],
+ *   apiKeys: ["e2b_0123456789abcdef"],
  * });
  * serve({ fetch: handler, port: 3000 });
  */

@@ -29,10 +29,7 @@ export type SandboxTemplate = (request: SandboxRequest) => CodeExecutor | Promis
 
 /** Options of `createE2BHandler`. */
 export interface E2BHandlerOptions {
-  /**
-   * How sandboxes are created, by the names that clients use. `e2b` asks for `base` if its user names none, and
-   * `@e2b/code-interpreter` for `code-interpreter-v1`.
-   */
+  /** How sandboxes are created, by the names that clients use. `e2b` asks for `base` if its user names none. */
   readonly templates: Readonly<Record<string, SandboxTemplate>>;
   /** The keys that clients may have. Those of one key cannot see the sandboxes of another. */
   readonly apiKeys: readonly [string, ...string[]];
@@ -52,6 +49,11 @@ export interface E2BHandlerOptions {
   readonly startTimeoutMs?: number | undefined;
   /** Receives errors that clients only know as "internal error". Default: a process warning. */
   readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** Options with a function that takes everything that no client is told. */
+export interface ReportingOptions extends E2BHandlerOptions {
+  readonly onError: (error: unknown) => void;
 }
 
 /** Validates the options. */

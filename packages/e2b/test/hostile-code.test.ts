@@ -11,7 +11,7 @@ import { headersFor } from "./support/raw-request.ts";
 import { startServer, type TestServer } from "./support/start-server.ts";
 
 /**
- * Stands in the way of the program that serves files, as code with rights over its sandbox can: `.forge` in the home directory
+ * Replaces the program that serves files, as code with rights over its sandbox can: `.forge` in the home directory
  * says what it does with requests.
  */
 const forger = (python: string): string => `#!${python}

@@ -1,8 +1,11 @@
+import { type IncomingMessage, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { Sandbox, SandboxNotFoundError, TimeoutError } from "e2b";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { SandboxTemplate } from "../src/index.ts";
 import { apiKey, otherKey, startServer } from "./support/start-server.ts";
 
 describe("sandboxes", needs("python3", "bash"), () => {
@@ -68,7 +71,7 @@ describe("sandboxes", needs("python3", "bash"), () => {
     await expect(Sandbox.create("base", { ...server.client, apiKey: `e2b_${"2".repeat(40)}` })).rejects.toThrow(
       /The API key is missing or not valid/,
     );
-    // Whoever knows the id still needs the sandbox's token.
+    // A client that knows the id still needs the sandbox's token.
     const headers = { "e2b-sandbox-id": sandbox.sandboxId, "content-type": "application/json" };
     for (const token of [{}, { "x-access-token": apiKey }]) {
       const url = `${server.url}/process.Process/List`;
@@ -98,6 +101,58 @@ describe("sandboxes", needs("python3", "bash"), () => {
     await expect(Sandbox.create("base", { ...server.client, lifecycle: { onTimeout: "pause" } })).rejects.toThrow(
       /cannot pause sandboxes yet/,
     );
+  });
+
+  it.each([
+    [{ network: { allowOut: ["pypi.org"], denyOut: ["0.0.0.0/0"] } }, /defined by its template/],
+    [{ network: { denyOut: ["10.0.0.0/8"] } }, /defined by its template/],
+    [{ network: { egressProxy: { address: "proxy.example:1080" } } }, /defined by its template/],
+    [{ iam: { tokens: { one: { audience: "a" } } } }, /no identity tokens/],
+    [{ autoResume: { enabled: true } }, /cannot pause/],
+    [{ volumeMounts: [{ name: "v", path: "/v" }] }, /no volumes/],
+  ])("are refused if they cannot be as wanted: %j", async (wanted, message) => {
+    await using server = await startServer();
+    const answer = await fetch(`${server.url}/v2/sandboxes`, {
+      method: "POST",
+      headers: { "x-api-key": apiKey },
+      body: JSON.stringify({ templateID: "base", ...wanted }),
+    });
+    expect([answer.status, await answer.json()]).toEqual([501, { code: 501, message: expect.stringMatching(message) }]);
+    expect(server.executors.created).toBe(0);
+  });
+
+  it("tell their template that they must not reach the internet", async () => {
+    const asked: boolean[] = [];
+    const base: SandboxTemplate = ({ allowInternetAccess }) => {
+      asked.push(allowInternetAccess);
+      return new LocalCommandLineCodeExecutor();
+    };
+    await using server = await startServer({ templates: { base } });
+    for (const options of [{}, { allowInternetAccess: false }, { network: { denyOut: ["0.0.0.0/0"] } }]) {
+      await Sandbox.create("base", { ...server.client, ...options });
+    }
+    expect(asked).toEqual([true, false, false]);
+  });
+
+  it("are reached by host names of a domain", async () => {
+    await using server = await startServer({ domain: "sandboxes.example:8443" });
+    const made = await fetch(`${server.url}/v2/sandboxes`, {
+      method: "POST",
+      headers: { "x-api-key": apiKey },
+      body: '{"templateID": "base"}',
+    });
+    const { sandboxID: id, domain } = z.object({ sandboxID: z.string(), domain: z.string() }).parse(await made.json());
+    expect(domain).toBe("sandboxes.example:8443");
+    const ask = async (host: string): Promise<number | undefined> => {
+      const answer = await new Promise<IncomingMessage>((resolve) => {
+        request(`${server.url}/health`, { headers: { host } }, resolve).end();
+      });
+      return answer.resume().statusCode;
+    };
+    expect(await ask(`49983-${id}.${domain}`)).toBe(204);
+    expect(await ask(`49983-inone.${domain}`)).toBe(502);
+    expect(await ask(`8000-${id}.${domain}`)).toBe(502);
+    expect(await ask(`api.${domain}`)).toBe(204);
   });
 
   it("end with the handler, and break their streams when they are lost", async () => {

@@ -31,7 +31,7 @@ Clients set E2B_API_KEY to the server's key, and both E2B_API_URL and E2B_SANDBO
 line that the server prints. The key is that of FENCED_E2B_API_KEY, or a random one, which the server then prints.
 
 A template is an image for Docker or Podman that has Python 3.8 or later, or os-sandbox, which shows this machine's
-programs to the code. Without --network, code reaches only package indexes.`;
+programs to the code. Without --network, code in containers reaches only package indexes, and code in the OS sandbox nothing.`;
 
 /**
  * @returns the options, or `undefined` if help was printed instead.
@@ -55,7 +55,7 @@ export function parseOptions(args: readonly string[]): CliOptions | undefined {
 
 function createCommand(): Command {
   return new Command("fenced-e2b")
-    .description("A server that speaks E2B's protocol, for the unmodified packages e2b and @e2b/code-interpreter.")
+    .description("A server that speaks E2B's protocol, for the unmodified package e2b.")
     .version(packageVersion())
     .option(
       "--template <name=image>",

@@ -1,19 +1,23 @@
 import { createHash } from "node:crypto";
-import { type JsonObject, parseJson, QuotaExceededError } from "@fenced/core";
+import { FencedError, type JsonObject, parseJson, QuotaExceededError } from "@fenced/core";
+import { within } from "@fenced/core/abort";
 import { isSameSecret } from "@fenced/core/runtime";
 import { httpStatus } from "@fenced/core/web";
 import { Hono, type Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import * as z from "zod";
-import type { E2BHandlerOptions } from "../e2b-handler-options.ts";
+import type { E2BHandlerOptions, ReportingOptions } from "../e2b-handler-options.ts";
 import { E2BFailure } from "./e2b-failure.ts";
 import { listed } from "./list-sandboxes.ts";
 import type { Sandbox } from "./sandbox.ts";
-import { isForClients, type Sandboxes } from "./sandboxes.ts";
+import type { Sandboxes } from "./sandboxes.ts";
 import type { Usage } from "./usage-log.ts";
 
 /** The version of E2B's `envd` whose behaviour this server has; clients choose by it what they send. */
 const envdVersion = "0.6.4";
+
+/** How long a sandbox may take to say what it uses, in milliseconds. */
+const measuringMs = 2000;
 
 const seconds = z.int().min(0).max(31_536_000);
 const variables = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));
@@ -25,12 +29,19 @@ const createSchema = z.object({
   secure: z.boolean().optional(),
   autoPause: z.boolean().default(false),
   allow_internet_access: z.boolean().default(true),
+  autoResume: z.object({ enabled: z.boolean() }).nullish(),
   network: z
-    .object({ denyOut: z.array(z.string()).optional() })
-    .loose()
-    .optional(),
+    .object({
+      allowOut: z.array(z.string()).nullish(),
+      denyOut: z.array(z.string()).nullish(),
+      rules: z.unknown(),
+      egressProxy: z.unknown(),
+    })
+    .partial()
+    .nullish(),
   mcp: z.unknown().optional(),
-  volumeMounts: z.array(z.unknown()).optional(),
+  iam: z.unknown().optional(),
+  volumeMounts: z.array(z.unknown()).nullish(),
 });
 const timeoutSchema = z.object({ timeout: seconds });
 const connectSchema = z.object({ timeout: seconds.optional() });
@@ -52,10 +63,7 @@ const cloudOnly: readonly (readonly [path: string, what: string])[] = [
 ];
 
 /** The control API: sandboxes are created, found and ended over it. */
-export function controlApi(
-  options: E2BHandlerOptions & { readonly onError: (error: unknown) => void },
-  sandboxes: Sandboxes,
-): Hono<Variables> {
+export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hono<Variables> {
   const app = new Hono<Variables>();
   const owners = options.apiKeys.map((key) => ({ key, owner: createHash("sha256").update(key).digest("hex") }));
   app.onError((error, { req }) => failure(error, req.raw.signal, options.onError));
@@ -89,7 +97,7 @@ export function controlApi(
         metadata,
         env: envVars,
         isSecure: version !== "" || (wanted.secure ?? false),
-        allowInternetAccess: wanted.allow_internet_access && wanted.network?.denyOut === undefined,
+        allowInternetAccess: wanted.allow_internet_access && !deniesAll(wanted.network?.denyOut),
         timeoutMs: timeout * 1000,
         signal: context.req.raw.signal,
       });
@@ -111,8 +119,9 @@ export function controlApi(
   }
   app.get("/sandboxes/:id", async (context) => {
     const sandbox = find(context);
-    const usage = (await sandbox.usage().catch(() => [])).at(-1);
-    return context.json({ ...described(sandbox, options), ...detailed(sandbox, usage) });
+    // Code can keep it from being measured.
+    const usage = await within(measuringMs, sandbox.usage()).catch(() => undefined);
+    return context.json({ ...described(sandbox, options), ...detailed(sandbox, usage?.at(-1)) });
   });
   app.delete("/sandboxes/:id", async (context) => {
     await sandboxes.kill(find(context));
@@ -131,13 +140,8 @@ export function controlApi(
   });
   app.get("/sandboxes/:id/metrics", async (context) => {
     const usage = await find(context).usage();
-    const [start, end] = [context.req.query("start"), context.req.query("end")].map((text) =>
-      Number(text ?? Number.NaN),
-    );
-    const within = usage.filter(
-      ({ timestampUnix }) => !(timestampUnix < (start ?? Number.NaN)) && !(timestampUnix > (end ?? Number.NaN)),
-    );
-    return context.json(within);
+    const [start, end] = [Number(context.req.query("start") ?? 0), Number(context.req.query("end") ?? Infinity)];
+    return context.json(usage.filter(({ timestampUnix: at }) => at >= start && at <= end));
   });
   for (const action of ["pause", "resume", "snapshots", "fork"]) {
     app.post(`/sandboxes/:id/${action}`, (context) => {
@@ -164,10 +168,35 @@ export function controlApi(
 }
 
 /** @throws E2BFailure if a sandbox cannot be as its client wants it. */
-function assertPossible({ autoPause, mcp, volumeMounts }: z.infer<typeof createSchema>): void {
-  if (autoPause) throw new E2BFailure(501, "This server cannot pause sandboxes yet; create it without autoPause");
-  if (mcp !== undefined && mcp !== null) throw new E2BFailure(501, "This server has no MCP gateway");
-  if (volumeMounts !== undefined && volumeMounts.length > 0) throw new E2BFailure(501, "This server has no volumes");
+function assertPossible({
+  autoPause,
+  autoResume,
+  mcp,
+  iam,
+  network,
+  volumeMounts,
+}: z.infer<typeof createSchema>): void {
+  if (autoPause || autoResume?.enabled === true) {
+    throw new E2BFailure(501, "This server cannot pause sandboxes yet; create it without autoPause and autoResume");
+  }
+  if (isGiven(mcp)) throw new E2BFailure(501, "This server has no MCP gateway");
+  if (isGiven(iam)) throw new E2BFailure(501, "This server issues no identity tokens");
+  if (isGiven(volumeMounts)) throw new E2BFailure(501, "This server has no volumes");
+  const { allowOut, denyOut, rules, egressProxy } = network ?? {};
+  const denies = isGiven(denyOut) && !deniesAll(denyOut);
+  if (denies || isGiven(allowOut) || isGiven(rules) || isGiven(egressProxy)) {
+    throw new E2BFailure(501, "The network of a sandbox is defined by its template; only all of it can be denied");
+  }
+}
+
+/** Whether a client wants something. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && !(typeof value === "object" && Object.keys(value).length === 0);
+}
+
+/** E2B's other way to say that a sandbox cannot reach the internet. */
+function deniesAll(denyOut: readonly string[] | null | undefined): boolean {
+  return denyOut?.includes("0.0.0.0/0") === true;
 }
 
 async function bodyOf<T>({ req }: Context, schema: z.ZodType<T>): Promise<T> {
@@ -224,7 +253,7 @@ function failure(error: unknown, gone: AbortSignal, onError: (error: unknown) =>
   if (error instanceof E2BFailure) return refuse(error.status, error.message);
   const status = httpStatus(error);
   if (status === 500 && !gone.aborted) onError(error);
-  const message = isForClients(error) ? error.message : "Internal error; see the server's log";
+  const message = FencedError.isInstance(error) ? error.message : "Internal error; see the server's log";
   const response = refuse(status, message);
   // Clients try again by themselves.
   if (QuotaExceededError.isInstance(error)) response.headers.set("retry-after", "1");

@@ -32,13 +32,12 @@ export class Sandbox {
   readonly trafficToken: string = newToken();
   readonly processes: SandboxProcesses;
   readonly watchers: PolledWatchers = new PolledWatchers();
+  /** Takes errors that clients only know as "internal error". */
+  readonly report: (error: unknown) => void;
   readonly #executor: CodeExecutor;
   readonly #usage = new UsageLog();
   readonly #ending = new AbortController();
   #guest: Promise<Guest> | undefined;
-
-  /** Takes errors that clients only know as "internal error". */
-  readonly report: (error: unknown) => void;
 
   /** @param executor - started. */
   constructor(
@@ -82,7 +81,7 @@ export class Sandbox {
   }
 
   /** Whether this is the token of its `envd`, if it has one. */
-  accepts(token: string | undefined): boolean {
+  accepts(token: string | null): boolean {
     return this.token === undefined || isSameSecret(this.token, token);
   }
 

@@ -1,8 +1,8 @@
 import { randomInt } from "node:crypto";
-import { type CodeExecutor, FencedError } from "@fenced/core";
+import type { CodeExecutor } from "@fenced/core";
 import { afterMs } from "@fenced/core/abort";
 import { type DrainOptions, ExecutorSessions } from "@fenced/pool";
-import type { E2BHandlerOptions, SandboxTemplate } from "../e2b-handler-options.ts";
+import type { ReportingOptions, SandboxTemplate } from "../e2b-handler-options.ts";
 import { E2BFailure } from "./e2b-failure.ts";
 import { Sandbox, type SandboxSettings } from "./sandbox.ts";
 
@@ -16,15 +16,14 @@ export interface NewSandbox extends Omit<SandboxSettings, "id"> {
 
 /** All sandboxes of a server. Each is a session of `ExecutorSessions`, which owns its executor. */
 export class Sandboxes {
-  readonly #options: E2BHandlerOptions & { readonly onError: (error: unknown) => void };
+  readonly #options: ReportingOptions;
   readonly #sessions: ExecutorSessions;
   readonly #starting = new Map<string, SandboxSettings>();
   readonly #sandboxes = new Map<string, Sandbox>();
   readonly #timers = new Map<string, () => void>();
   #isClosing = false;
 
-  /** @param options - with `onError`, which gets everything that no client is told. */
-  constructor(options: E2BHandlerOptions & { readonly onError: (error: unknown) => void }) {
+  constructor(options: ReportingOptions) {
     this.#options = options;
     const { maxSandboxes = 32, startTimeoutMs, onError } = options;
     this.#sessions = new ExecutorSessions({
@@ -35,11 +34,6 @@ export class Sandboxes {
       onSessionLost: (id, reason) => this.#lost(id, reason),
       onError,
     });
-  }
-
-  /** The longest time that a sandbox can live from now on, in milliseconds. */
-  get maxTimeoutMs(): number {
-    return this.#options.maxTimeoutMs ?? 86_400_000;
   }
 
   /** @throws E2BFailure if there is no such template, or the time is too long; FencedError if it cannot be started. */
@@ -125,8 +119,9 @@ export class Sandboxes {
   }
 
   #checkTimeout(timeoutMs: number): void {
-    if (timeoutMs <= this.maxTimeoutMs) return;
-    const hours = Math.round(this.maxTimeoutMs / 36_000) / 100;
+    const { maxTimeoutMs = 86_400_000 } = this.#options;
+    if (timeoutMs <= maxTimeoutMs) return;
+    const hours = Math.round(maxTimeoutMs / 36_000) / 100;
     throw new E2BFailure(400, `Timeout cannot be greater than ${hours} hours`);
   }
 
@@ -150,9 +145,4 @@ export class Sandboxes {
 function newId(): string {
   const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
   return `i${Array.from({ length: 20 }, () => letters.charAt(randomInt(letters.length))).join("")}`;
-}
-
-/** Whether an error's message is meant for clients. */
-export function isForClients(error: unknown): error is FencedError | E2BFailure {
-  return FencedError.isInstance(error) || error instanceof E2BFailure;
 }

@@ -1,5 +1,6 @@
 import type { Sandbox } from "../control/sandbox.ts";
 import { ConnectError } from "./connect-error.ts";
+import { toConnectError } from "./connect-protocol.ts";
 import { assertUser, files } from "./file-transfers.ts";
 import { filesystemService } from "./filesystem-service.ts";
 import { processService } from "./process-service.ts";
@@ -11,18 +12,26 @@ export async function envdApi(request: Request, sandbox: Sandbox): Promise<Respo
   const [service = "", method = ""] = pathname.replace(/^\/+/, "").split("/");
   if (service === "health") return new Response(null, { status: 204 });
   if (service === "files") return files(request, sandbox);
-  if (!sandbox.accepts(request.headers.get("x-access-token") ?? undefined)) {
-    return refusal(new ConnectError("unauthenticated", "The access token is missing or not valid"));
+  try {
+    return await serve(request, sandbox, { service, method });
+  } catch (error) {
+    const problem = toConnectError(error, request.signal, sandbox.report);
+    return Response.json(problem, { status: problem.status });
+  }
+}
+
+async function serve(
+  request: Request,
+  sandbox: Sandbox,
+  { service, method }: { readonly service: string; readonly method: string },
+): Promise<Response> {
+  if (!sandbox.accepts(request.headers.get("x-access-token"))) {
+    throw new ConnectError("unauthenticated", "The access token is missing or not valid");
   }
   if (service === "envs" && request.method === "GET") return Response.json(sandbox.settings.env);
   if (service === "metrics" && request.method === "GET") return Response.json((await sandbox.usage()).at(-1));
   if (request.method === "POST" && (service === "process.Process" || service === "filesystem.Filesystem")) {
-    try {
-      assertUser(userOf(request.headers.get("authorization")));
-    } catch (error) {
-      if (error instanceof ConnectError) return refusal(error);
-      throw error;
-    }
+    assertUser(userOf(request.headers.get("authorization")));
     return service === "process.Process"
       ? processService(method, request, sandbox)
       : filesystemService(method, request, sandbox);
@@ -38,8 +47,4 @@ function userOf(header: string | null): string | undefined {
     : Buffer.from(encoded, "base64")
         .toString()
         .replace(/:[^]*$/, "");
-}
-
-function refusal(error: ConnectError): Response {
-  return Response.json(error, { status: error.status });
 }

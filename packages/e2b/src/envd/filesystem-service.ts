@@ -43,7 +43,7 @@ export async function filesystemService(method: string, request: Request, sandbo
       return unary(request, sandbox, watchSchema, async ({ path: given, recursive, includeEntry }) => {
         const guest = await sandbox.guest();
         const parameters = { path: given, recursive, entries: includeEntry };
-        return { watcherId: await sandbox.watchers.open(() => guest.open(parameters)) };
+        return { watcherId: await sandbox.watchers.open(() => guest.watchDirectory(parameters)) };
       });
     case "GetWatcherEvents":
       return unary(request, sandbox, watcherSchema, async ({ watcherId }) => ({

@@ -44,7 +44,7 @@ def main():
 
 
 def relay(master, child, exited):
-    """Until the program has ended, whoever else may still have the terminal."""
+    """Until the program has ended, even if others still have the terminal."""
     sources, pending, status = {master, exited, 0}, b"", None
     os.set_blocking(master, False)
     while True:

@@ -93,7 +93,7 @@ export class Guest {
       throw late();
     }
     const result = schema.safeParse(answer.ok);
-    if (!result.success) throw invalid();
+    if (!result.success) throw invalidAnswer();
     return { result: result.data, data: answer.data };
   }
 
@@ -102,7 +102,7 @@ export class Guest {
    *
    * @throws ConnectError if it cannot be watched.
    */
-  async open(parameters: JsonObject): Promise<WatchedDirectory> {
+  async watchDirectory(parameters: JsonObject): Promise<WatchedDirectory> {
     const [events, id] = [new WatchedEvents(), this.#next()];
     const close = (): void => {
       events.end();
@@ -141,7 +141,7 @@ export class Guest {
 
   /** Yields what happens in a directory, first of all that it is watched, until the signal is aborted. */
   async *watch(parameters: JsonObject, signal: AbortSignal): AsyncGenerator<JsonObject, void, void> {
-    const { events, close } = await this.open(parameters);
+    const { events, close } = await this.watchDirectory(parameters);
     signal.addEventListener("abort", close);
     try {
       yield { started: true };
@@ -211,7 +211,7 @@ export class Guest {
     try {
       for await (const frame of readFrames(this.#process.stdout)) this.#take(frame);
     } catch {
-      this.#end(invalid());
+      this.#end(invalidAnswer());
       return;
     }
     const exit = await this.#process.wait().catch(() => undefined);
@@ -258,7 +258,7 @@ function late(): ConnectError {
 }
 
 /** What the guest sent cannot be the answer. */
-export function invalid(): ConnectError {
+export function invalidAnswer(): ConnectError {
   return new ConnectError("internal", "The sandbox's file service sent something that is not an answer");
 }
 
