@@ -75,7 +75,7 @@ function noCarrier({ workDir, image = defaultImage }: DockerExecutorOptions): In
     `${what}, and files travel there only through Python, which the image "${image}" lacks`,
     {
       remedy:
-        "Use an image that has Python 3.8 or later, or set `workDir` to a directory that the daemon can mount as /workspace, which a remote daemon cannot.",
+        "Use an image that has Python 3.8 or later, or set `workDir` to a directory that the daemon can mount, which a remote daemon cannot.",
     },
   );
 }
