@@ -6,7 +6,7 @@ stream) and to the first program; the kernel's process; the argument on its comm
 processes that it starts; its helper's directory; the work directory to remove, or nothing; and the kit's shell functions for that.
 
 A kernel that ends while nobody has asked for that is one whose variables are lost, but not its files: the server starts another one in
-its place, and whoever connects takes these files over. A server also starts a kernel again that is to stay dead, a few times in a row,
+its place, and a program that connects takes these files over. A server also starts a kernel again that is to stay dead, a few times in a row,
 and then forgets it. It offers no other way to code that does not have its token, which must not be where code can read it.
 """
 
@@ -159,7 +159,7 @@ def main():
             remove(HOME)
             heir.send(b".")
             return
-        # Who asks for the end deletes the kernel, too.
+        # The program that asks for the end deletes the kernel, too.
         ended = heir is not None
     # The program learns that the session is over, and deletes the kernel.
     for each in served.connections:

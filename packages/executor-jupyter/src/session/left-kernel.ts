@@ -9,7 +9,7 @@ export interface LeftKernelPlace {
   readonly workspace: string;
   /** It is deleted with the session. */
   readonly ownsWorkspace: boolean;
-  /** What the server wants to see; whoever has it can use all of the server. */
+  /** What the server wants to see; anyone who has it can use the whole server. */
   readonly server: ServerSecrets;
 }
 

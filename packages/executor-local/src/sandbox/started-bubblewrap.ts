@@ -97,7 +97,7 @@ export class StartedBubblewrap {
   async checkGroups(): Promise<void> {
     const { groups } = this.#plan.limits;
     if (groups.length === 0) return;
-    // All who have it close it before the answer.
+    // All processes that have it close it before the first process answers.
     await this.#ended;
     const members = groups.map(async ({ directory }) => {
       return { directory, list: await readFile(path.join(directory, "cgroup.procs"), "utf8").catch(() => "") };
