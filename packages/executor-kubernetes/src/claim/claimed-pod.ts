@@ -7,6 +7,7 @@ import {
   managedBy,
   managedLabel,
   ownerLabel,
+  type PodIdentity,
   podLabel,
   poolKeeper,
 } from "../pod/pod-manifest.ts";
@@ -23,7 +24,7 @@ const hopeless = /NotFound|Invalid|Rejected|Disallowed|Forbidden|NotOwned|Expire
 export function claimedPod(
   client: ClaimClient,
   options: KubernetesExecutorOptions,
-  { name, owner, pool }: { readonly name: string; readonly owner: string; readonly pool: string },
+  { name, owner, pool }: PodIdentity & { readonly pool: string },
 ): PodSource {
   return {
     keeper: poolKeeper,
@@ -39,7 +40,7 @@ export function claimedPod(
 
 function claimManifest(
   { labels, activeDeadlineSeconds = defaultActiveSeconds }: KubernetesExecutorOptions,
-  { name, owner, pool }: { readonly name: string; readonly owner: string; readonly pool: string },
+  { name, owner, pool }: PodIdentity & { readonly pool: string },
 ): object {
   return {
     apiVersion: "extensions.agents.x-k8s.io/v1beta1",

@@ -51,11 +51,16 @@ export interface PodManifest {
   readonly [name: string]: unknown;
 }
 
+/** What a session's pod is named after. */
+export interface PodIdentity {
+  /** The name of the pod, or of what requests it. */
+  readonly name: string;
+  /** The executor's id. */
+  readonly owner: string;
+}
+
 /** The pod for these options: hardened, unless its template says otherwise. */
-export function podManifest(
-  options: KubernetesExecutorOptions,
-  pod: { readonly name: string; readonly owner: string },
-): PodManifest {
+export function podManifest(options: KubernetesExecutorOptions, pod: PodIdentity): PodManifest {
   const { labels, podTemplate = {}, activeDeadlineSeconds = defaultActiveSeconds, runtimeClassName } = options;
   // Pods with `hostNetwork` share the node's abstract sockets, so each keeper is named after its pod.
   const hardened = merge(podDefaults(options, { name: pod.name }), podTemplate);
@@ -82,10 +87,7 @@ export function podManifest(
  * A Job for one pod with these options: when that has ended, however it has, the cluster deletes both, also if no program is left
  * that could.
  */
-export function jobManifest(
-  options: KubernetesExecutorOptions,
-  pod: { readonly name: string; readonly owner: string },
-): PodManifest {
+export function jobManifest(options: KubernetesExecutorOptions, pod: PodIdentity): PodManifest {
   const { activeDeadlineSeconds = defaultActiveSeconds, startTimeoutMs = defaultStartMs } = options;
   const { metadata, spec } = podManifest(options, pod);
   const { name, ...template } = objectOf(metadata);

@@ -1,6 +1,6 @@
 import type { KubernetesExecutorOptions } from "../kubernetes-executor-options.ts";
 import type { DeleteOptions, PodClient } from "./pod-client.ts";
-import { jobManifest, podManifest } from "./pod-manifest.ts";
+import { jobManifest, type PodIdentity, podManifest } from "./pod-manifest.ts";
 
 /** Where a session's pod comes from. */
 export interface PodSource {
@@ -15,14 +15,11 @@ export interface PodSource {
 }
 
 /** A pod that is created for the session. */
-export function ownPod(
-  client: PodClient,
-  options: KubernetesExecutorOptions,
-  { name, owner }: { readonly name: string; readonly owner: string },
-): PodSource {
+export function ownPod(client: PodClient, options: KubernetesExecutorOptions, pod: PodIdentity): PodSource {
+  const { name } = pod;
   return {
     keeper: name,
-    request: (signal) => client.create(podManifest(options, { name, owner }), signal),
+    request: (signal) => client.create(podManifest(options, pod), signal),
     find: async () => name,
     remove: (how) => client.delete(name, how),
   };
@@ -32,17 +29,14 @@ export function ownPod(
  * A pod whose session outlives its program, so that the cluster must delete it when it has ended: it belongs to a Job of this
  * name.
  */
-export function jobPod(
-  client: PodClient,
-  options: KubernetesExecutorOptions,
-  { name, owner }: { readonly name: string; readonly owner: string },
-): PodSource {
+export function jobPod(client: PodClient, options: KubernetesExecutorOptions, pod: PodIdentity): PodSource {
+  const { name } = pod;
   return {
     keeper: name,
     request: async (signal) => {
       // What forbids the pod would otherwise be known only to the Job.
-      await client.check(podManifest(options, { name, owner }), signal);
-      await client.createJob(jobManifest(options, { name, owner }), signal);
+      await client.check(podManifest(options, pod), signal);
+      await client.createJob(jobManifest(options, pod), signal);
     },
     find: (seen, signal) => {
       seen.last = `its Job, which has not created it (kubectl describe job ${name})`;
