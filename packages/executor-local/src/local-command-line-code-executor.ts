@@ -21,7 +21,6 @@ import { connectingTo } from "@fenced/executor-kit/supervisor";
 import { HostConnector } from "./host-connector.ts";
 import { KeptHostConnector } from "./kept/kept-host-connector.ts";
 import { KeptSandboxConnector } from "./kept/kept-sandbox-connector.ts";
-import { makeWorkDirectory } from "./kept/kept-session.ts";
 import { type LeftOnHost, leftPlace } from "./kept/left-session.ts";
 import { findProgram } from "./languages/find-languages.ts";
 import { localExecutorOptions, type LocalExecutorOptions } from "./local-executor-options.ts";
@@ -118,9 +117,8 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     if (warm === false && !stateful) return processes(settings);
     if (process.platform !== "linux") throw unsupervisedSystem(stateful ? "stateful" : "warm");
     if (keepAliveMs > 0) {
-      const kept = { ...settings, keepAliveMs, left: this.#takeLeft() };
-      await makeWorkDirectory(kept);
-      return this.#supervised(new KeptHostConnector({ ...kept, warm, stateful }));
+      const kept = { ...settings, warm, stateful, keepAliveMs, left: this.#takeLeft() };
+      return this.#supervised(await KeptHostConnector.open(kept));
     }
     // Without Python, no interpreter can be kept waiting, and blocks of other languages do not need one.
     if (!stateful && !hasPython()) return processes(settings);
@@ -136,9 +134,8 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     if (process.platform === "darwin") return processes({ ...settings, seatbelt: sandbox });
     if (process.platform !== "linux") throw unsupportedSystem();
     if (keepAliveMs > 0) {
-      const kept = { ...settings, keepAliveMs, left: this.#takeLeft() };
-      await makeWorkDirectory(kept);
-      return this.#supervised(new KeptSandboxConnector({ ...kept, ...sandbox, stateful }));
+      const kept = { ...settings, ...sandbox, stateful, keepAliveMs, left: this.#takeLeft() };
+      return this.#supervised(await KeptSandboxConnector.open(kept));
     }
     return this.#supervised(await SandboxConnector.open({ ...settings, ...sandbox, stateful }));
   }

@@ -13,7 +13,13 @@ import {
 import { hostBackend, type HostSettings, programVariables } from "../host-connector.ts";
 import { findLanguages } from "../languages/find-languages.ts";
 import { type KeptSession, startedSession } from "./kept-process.ts";
-import { connectToSession, createSession, type KeptSettings, type PlannedGroups } from "./kept-session.ts";
+import {
+  connectToSession,
+  createSession,
+  type KeptSettings,
+  makeWorkDirectory,
+  type PlannedGroups,
+} from "./kept-session.ts";
 
 /** The settings of sessions without a sandbox that outlive their program. */
 export interface KeptHostSettings extends HostSettings, KeptSettings {}
@@ -27,10 +33,16 @@ export class KeptHostConnector implements Connector {
   readonly #hostVariables: Readonly<Record<string, string>>;
   #left: KeptHostSettings["left"];
 
-  constructor(settings: KeptHostSettings) {
+  private constructor(settings: KeptHostSettings) {
     this.#settings = settings;
     this.#left = settings.left;
     this.#hostVariables = hostEnvironment(settings.inheritEnv);
+  }
+
+  /** Creates the work directory, if it is given. */
+  static async open(settings: KeptHostSettings): Promise<KeptHostConnector> {
+    await makeWorkDirectory(settings);
+    return new KeptHostConnector(settings);
   }
 
   /** The work directory, if it is given. */

@@ -21,6 +21,7 @@ import {
   connectToSession,
   createSession,
   type KeptSettings,
+  makeWorkDirectory,
   type PreparedSession,
   type SessionParts,
 } from "./kept-session.ts";
@@ -36,9 +37,15 @@ export class KeptSandboxConnector implements Connector {
   readonly #settings: KeptSandboxSettings;
   #left: KeptSandboxSettings["left"];
 
-  constructor(settings: KeptSandboxSettings) {
+  private constructor(settings: KeptSandboxSettings) {
     this.#settings = settings;
     this.#left = settings.left;
+  }
+
+  /** Creates the work directory, if it is given. */
+  static async open(settings: KeptSandboxSettings): Promise<KeptSandboxConnector> {
+    await makeWorkDirectory(settings);
+    return new KeptSandboxConnector(settings);
   }
 
   /** The work directory, if it is given. */

@@ -41,10 +41,7 @@ export interface KeptSettings {
  *
  * @throws BackendUnavailableError if one that is given does not exist and cannot be created.
  */
-export async function makeWorkDirectory({
-  left,
-  workDirectory,
-}: Pick<KeptSettings, "left" | "workDirectory">): Promise<void> {
+export async function makeWorkDirectory({ left, workDirectory }: KeptSettings): Promise<void> {
   if (left || workDirectory === undefined) return;
   try {
     await mkdir(workDirectory, { recursive: true });
