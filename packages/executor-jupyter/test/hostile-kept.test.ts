@@ -67,7 +67,7 @@ describe("code that attacks the stream of a session that outlives its program", 
   });
 
   it("loses nothing if it ends the way to its keeper", async () => {
-    const code = "soon(lambda: [kept.drop_link(each) for each in list(kept.links.values())])\nprint('sent')";
+    const code = "soon(lambda: [kept.links.drop(each) for each in list(kept.links.all.values())])\nprint('sent')";
     expect(await attack(code)).toMatchObject({ exitCode: 0, output: "sent\n", stateLost: false });
   });
 

@@ -4,8 +4,6 @@ Linux, standard library and what every ipykernel has.
 Everything runs on the thread of the control channel, also while a cell runs. To the kernel, this is a client in its own process: it sends
 requests to the kernel's sockets on this machine, where nothing is lost. What the kernel publishes does not go to the server any more, which would keep
 all of it for a client that does not come back; only its state does.
-
-A connection to the keeper travels in messages of the control channel, as bytes that this module does not understand.
 """
 
 import os
@@ -16,11 +14,11 @@ import sys
 import threading
 import time
 
+from _fenced_links import READ, Links
+
 DELIMITER = b"<IDS|MSG>"
-READ = 262144
 # Bytes that the program has not read, beyond which cells wait.
 MOST = 4194304
-MOST_LINKS = 16
 LONGEST = 1 << 28
 # Seconds between looks at the keeper, and how many of them it may be silent.
 TICK, PATIENCE = 5, 12
@@ -101,22 +99,6 @@ def wait_for_room():
         time.sleep(0.01)
 
 
-class Link:
-    """A program's connection to the keeper."""
-
-    def __init__(self, name, ours, holder):
-        self.name, self.socket, self.holder = name, ours, holder
-        ours.setblocking(False)
-        self.waiting = bytearray()
-        self.send = None
-        self.watched = 0
-
-    def close(self):
-        self.socket.close()
-        if self.holder is not None:
-            self.holder.close()
-
-
 class Kept:
     def __init__(self, kernel, settings, arguments, act, frames):
         self.kernel, self.act, self.frames = kernel, act, frames
@@ -131,14 +113,14 @@ class Kept:
         # Messages that the kernel has published and this thread has not taken up.
         self.queue, self.lock = [], threading.Lock()
         self.busy = set()
-        self.links = {}
+        self.links = Links(self.loop, self.name)
         self.spawn(settings, arguments)
 
     def spawn(self, settings, arguments):
         self.control, control = socket.socketpair()
         self.stream, stream = socket.socketpair()
         ours, first = socket.socketpair()
-        self.links[settings["link"]] = Link(settings["link"], ours, None)
+        self.links.add(settings["link"], ours)
         numbers = [each.fileno() for each in (control, stream, first)]
         words = [sys.executable, "-I", "-S", "-X", "utf8", "-c", settings["keeper"], self.name]
         words += [str(each) for each in numbers] + [str(self.process), named_file(self.kernel.parent)] + arguments
@@ -159,7 +141,7 @@ class Kept:
 
     def forget(self):
         """In a copy of the kernel: its end must not be missed because of what is left running."""
-        for each in [self.control, self.stream] + [link.socket for link in self.links.values()]:
+        for each in [self.control, self.stream, *self.links.sockets()]:
             os.close(each.fileno())
 
     def begin(self):
@@ -182,8 +164,7 @@ class Kept:
         self.control.setblocking(False)
         self.loop.add_handler(self.control, lambda *_: self.hear(), self.loop.READ)
         self.follow(self.stream)
-        for link in self.links.values():
-            self.watch_link(link)
+        self.links.begin()
         self.catch_output()
         self.tick()
 
@@ -342,86 +323,6 @@ class Kept:
     def emit(self, message):
         self.outgoing += struct.pack(">I", len(message)) + message
         self.flush()
-
-    # Connections of programs to the keeper
-
-    def take_link(self, send, parent):
-        content = parent["content"]
-        name = content["link"]
-        link = self.links.get(name)
-        if link is None and content.get("first") and len(self.links) < MOST_LINKS:
-            link = self.open_link(name)
-        if link is None:
-            if content.get("first"):
-                send({"link": name, "ended": True})
-            return
-        for other in [self.links[each] for each in content.get("drop", []) if each in self.links]:
-            self.drop_link(other)
-        if link.send is None:
-            # Those whose programs are connected to the server have a WebSocket each; it knows how many there are.
-            send({"link": name, "others": [each for each in self.links if each != name]})
-        link.send = send
-        if content.get("ended"):
-            self.drop_link(link)
-            return
-        for piece in parent["buffers"]:
-            link.waiting += bytes(piece)
-        self.ready_link(link, self.loop.WRITE)
-
-    def open_link(self, name):
-        ours, theirs = socket.socketpair()
-        holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        holder.setblocking(False)
-        try:
-            holder.connect("\0" + self.name)
-            rights = struct.pack("=2i", theirs.fileno(), theirs.fileno())
-            holder.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-        except OSError:
-            ours.close()
-            holder.close()
-            return None
-        finally:
-            theirs.close()
-        link = self.links[name] = Link(name, ours, holder)
-        self.watch_link(link)
-        return link
-
-    def watch_link(self, link):
-        wanted = self.loop.READ | (self.loop.WRITE if link.waiting else 0)
-        if wanted == link.watched:
-            return
-        if link.watched:
-            self.loop.update_handler(link.socket, wanted)
-        else:
-            self.loop.add_handler(link.socket, lambda _, events: self.ready_link(link, events), wanted)
-        link.watched = wanted
-
-    def ready_link(self, link, events):
-        if link.name not in self.links:
-            return
-        try:
-            if events & self.loop.WRITE and link.waiting:
-                del link.waiting[: link.socket.send(link.waiting)]
-            if events & ~self.loop.WRITE:
-                piece = link.socket.recv(READ)
-                if not piece:
-                    self.drop_link(link)
-                    return
-                if link.send is not None:
-                    link.send({"link": link.name}, [piece])
-        except BlockingIOError:
-            pass
-        except OSError:
-            self.drop_link(link)
-            return
-        self.watch_link(link)
-
-    def drop_link(self, link):
-        del self.links[link.name]
-        self.loop.remove_handler(link.socket)
-        link.close()
-        if link.send is not None:
-            link.send({"link": link.name, "ended": True})
 
 
 def split(message):

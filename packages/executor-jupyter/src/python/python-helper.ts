@@ -13,6 +13,7 @@ const blocksProgram: string = readFileSync(new URL("./blocks.py", import.meta.ur
 const callsProgram: string = readFileSync(new URL("./calls.py", import.meta.url), "utf8");
 const loopsProgram: string = readFileSync(new URL("./loops.py", import.meta.url), "utf8");
 const sessionProgram: string = readFileSync(new URL("./session.py", import.meta.url), "utf8");
+const linksProgram: string = readFileSync(new URL("./links.py", import.meta.url), "utf8");
 const keptProgram: string = readFileSync(new URL("./kept.py", import.meta.url), "utf8");
 const keeperProgram: string = keeperText(readFileSync(new URL("./keeper.py", import.meta.url), "utf8"), true);
 const leashProgram: string = readFileSync(new URL("./leash.sh", import.meta.url), "utf8");
@@ -25,6 +26,7 @@ const helperModules: Readonly<Record<string, string>> = {
   _fenced_blocks: blocksProgram,
   _fenced_calls: callsProgram,
   _fenced_loops: loopsProgram,
+  _fenced_links: linksProgram,
   _fenced_kept: keptProgram,
   _fenced: sessionProgram,
 };

@@ -142,7 +142,7 @@ def begin_kept(keep, mark, removes_workspace):
             calls.bridge.take(send, parent)
 
     kept.start(kernel, keep, words, call, take_frames)
-    calls.takers[b'"fenced_link"'] = kept.kept.take_link, "fenced_link"
+    calls.takers[b'"fenced_link"'] = kept.kept.links.take, "fenced_link"
     processes.adopt_orphans()
     blocks.wait_for_room = kept.wait_for_room
     blocks.watch_displays(get_ipython().display_pub)
