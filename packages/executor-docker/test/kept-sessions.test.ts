@@ -1,7 +1,7 @@
-import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectExecutor, ExecutorStoppedError, hostFunction, type NetworkDecision } from "@fenced/core";
 import { needs, nightly } from "@fenced/test-support";
+import { cutUntil, numberLines, printNumbers } from "@fenced/test-support/cut-until";
 import { type DaemonRelay, relayDaemon } from "@fenced/test-support/daemon-relay";
 import { playTlsHost } from "@fenced/test-support/loopback-hosts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -15,11 +15,6 @@ import { startPrivateDaemon } from "./support/private-daemon.ts";
 const keepAliveMs = 120_000;
 const python = (code: string) => [{ language: "python", code }];
 const bash = (code: string) => [{ language: "bash", code }];
-
-/** Prints numbered lines, a few at a time. */
-const numbers = (count: number): string =>
-  `import sys, time\nfor i in range(${count}):\n    print(i, flush=i % 50 == 0)\n    if i % 50 == 0: time.sleep(0.01)`;
-const expected = (count: number): string => Array.from({ length: count }, (_, index) => `${index}\n`).join("");
 
 describe("a session that outlives its program", { ...needs("docker"), timeout: 120_000 }, () => {
   let relay: DaemonRelay;
@@ -39,32 +34,16 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     });
   }
 
-  /** Breaks the connections again and again until something has settled; returns how often. */
-  async function cutUntil(settled: Promise<unknown>): Promise<number> {
-    const outcomes = new Set<string>();
-    const over = settled.then(
-      () => outcomes.add("done"),
-      () => outcomes.add("failed"),
-    );
-    const hasEnded = (): boolean => outcomes.size > 0;
-    let cuts = 0;
-    while (!hasEnded() && cuts < 10) {
-      await Promise.race([over, sleep(randomInt(10, 200))]);
-      cuts += relay.cut();
-      // A busy machine takes a second to connect again, and the work goes on only while it is connected.
-      while (!hasEnded() && relay.streams === 0) await sleep(5);
-    }
-    await over;
-    return cuts;
-  }
+  const cut = (settled: Promise<unknown>): Promise<number> =>
+    cutUntil(settled, { cut: () => relay.cut(), isBack: () => relay.streams > 0 });
 
   it("prints each byte once and in order while its connections break", async () => {
     await using executor = create({ stateful: true });
     await executor.start();
-    const running = executor.executeCodeBlocks(python(numbers(30_000)));
-    expect(await cutUntil(running)).toBeGreaterThan(3);
+    const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
+    expect(await cut(running)).toBeGreaterThan(3);
     const result = await running;
-    expect(result.output).toBe(expected(30_000));
+    expect(result.output).toBe(numberLines(30_000));
     expect(result.stateLost).toBe(false);
   });
 
@@ -72,10 +51,10 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
     await using executor = create();
     await executor.start();
     for (let cuts = 0; cuts < 200;) {
-      const running = executor.executeCodeBlocks(python(numbers(100_000)));
-      cuts += await cutUntil(running);
+      const running = executor.executeCodeBlocks(python(printNumbers(100_000)));
+      cuts += await cut(running);
       const result = await running;
-      expect(result.output).toBe(expected(100_000));
+      expect(result.output).toBe(numberLines(100_000));
     }
   });
 
@@ -102,7 +81,7 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
       return [content.equals(back), read.output, called.output];
     };
     const running = work();
-    expect(await cutUntil(running)).toBeGreaterThan(2);
+    expect(await cut(running)).toBeGreaterThan(2);
     expect(await running).toEqual([true, "1000000\n", "45\n"]);
   });
 
@@ -232,7 +211,7 @@ describe("a session whose daemon restarts", { ...needs("docker", "root"), ...nig
       onSessionLost: (reason) => reasons.push(reason),
     });
     await executor.executeCodeBlocks(python("kept = 41"));
-    const running = executor.executeCodeBlocks(python(numbers(20_000)));
+    const running = executor.executeCodeBlocks(python(printNumbers(20_000)));
     running.catch(() => {});
     daemon.signal("SIGTERM");
     await daemon.ended();

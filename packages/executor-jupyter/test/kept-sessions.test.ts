@@ -1,5 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   connectExecutor,
@@ -9,6 +8,7 @@ import {
   type SessionHandle,
 } from "@fenced/core";
 import { jupyterPythons, needs, nightly } from "@fenced/test-support";
+import { cutUntil, numberLines, printNumbers } from "@fenced/test-support/cut-until";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { JupyterCodeExecutor, type JupyterExecutorOptions, LocalJupyterServer } from "../src/index.ts";
@@ -20,11 +20,6 @@ import { PlainServer } from "./support/plain-server.ts";
 
 const keepAliveMs = 120_000;
 const python = (code: string) => [{ language: "python", code }];
-
-/** Prints numbered lines, a few at a time. */
-const numbers = (count: number): string =>
-  `import time\nfor i in range(${count}):\n    print(i, flush=i % 50 == 0)\n    if i % 50 == 0: time.sleep(0.01)`;
-const expected = (count: number): string => Array.from({ length: count }, (_, index) => `${index}\n`).join("");
 
 it.each([
   ["a server that ends with the program", { server: new LocalJupyterServer() }],
@@ -72,32 +67,16 @@ describe.each(anyVersion)("on %s", (version) => {
       for (const id of await api.list()) await api.remove(id);
     }
 
-    /** Breaks the connections again and again until something has settled; returns how often. */
-    async function cutUntil(settled: Promise<unknown>): Promise<number> {
-      const outcomes = new Set<string>();
-      const over = settled.then(
-        () => outcomes.add("done"),
-        () => outcomes.add("failed"),
-      );
-      const hasEnded = (): boolean => outcomes.size > 0;
-      let cuts = 0;
-      while (!hasEnded() && cuts < 10) {
-        await Promise.race([over, sleep(randomInt(10, 200))]);
-        cuts += proxy.cut();
-        // The work goes on only while there is a connection.
-        while (!hasEnded() && proxy.channels === 0) await sleep(5);
-      }
-      await over;
-      return cuts;
-    }
+    const cut = (settled: Promise<unknown>): Promise<number> =>
+      cutUntil(settled, { cut: () => proxy.cut(), isBack: () => proxy.channels > 0 });
 
     it("prints each byte once and in order while its connections break", async () => {
       await using executor = create();
       await executor.start();
-      const running = executor.executeCodeBlocks(python(numbers(30_000)));
-      expect(await cutUntil(running)).toBeGreaterThan(3);
+      const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
+      expect(await cut(running)).toBeGreaterThan(3);
       const result = await running;
-      expect(result.output).toBe(expected(30_000));
+      expect(result.output).toBe(numberLines(30_000));
       expect(result.stateLost).toBe(false);
     });
 
@@ -105,9 +84,9 @@ describe.each(anyVersion)("on %s", (version) => {
       await using executor = create();
       await executor.start();
       for (let cuts = 0; cuts < 200;) {
-        const running = executor.executeCodeBlocks(python(numbers(60_000)));
-        cuts += await cutUntil(running);
-        expect((await running).output).toBe(expected(60_000));
+        const running = executor.executeCodeBlocks(python(printNumbers(60_000)));
+        cuts += await cut(running);
+        expect((await running).output).toBe(numberLines(60_000));
       }
     });
 
@@ -138,7 +117,7 @@ describe.each(anyVersion)("on %s", (version) => {
         return [content.equals(back), read.output, called.output, shown.displays.length];
       };
       const running = work();
-      expect(await cutUntil(running)).toBeGreaterThan(2);
+      expect(await cut(running)).toBeGreaterThan(2);
       expect(await running).toEqual([true, "19900\n", "45\n", 100]);
     });
 

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { randomInt, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -10,6 +10,7 @@ import {
   type SessionHandle,
 } from "@fenced/core";
 import { needs, nightly, testKubeconfig } from "@fenced/test-support";
+import { cutUntil, numberLines, printNumbers } from "@fenced/test-support/cut-until";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { KubernetesCommandLineCodeExecutor, KubernetesExecutorOptions } from "../src/index.ts";
@@ -35,11 +36,6 @@ const keepAliveMs = 120_000;
 const goneMs = 120_000;
 const python = (code: string) => [{ language: "python", code }];
 const bash = (code: string) => [{ language: "bash", code }];
-
-/** Prints numbered lines, a few at a time. */
-const numbers = (count: number): string =>
-  `import time\nfor i in range(${count}):\n    print(i, flush=i % 50 == 0)\n    if i % 50 == 0: time.sleep(0.01)`;
-const expected = (count: number): string => Array.from({ length: count }, (_, index) => `${index}\n`).join("");
 
 function create(options: KubernetesExecutorOptions = {}): KubernetesCommandLineCodeExecutor {
   return createExecutor({ keepAliveMs, maxOutputBytes: 16_777_216, ...options });
@@ -79,25 +75,15 @@ class Proxied implements AsyncDisposable {
   }
 
   /** Breaks the connections again and again until something has settled; returns how often. */
-  async cutUntil(settled: Promise<unknown>): Promise<number> {
-    const outcomes = new Set<string>();
-    const over = settled.then(
-      () => outcomes.add("done"),
-      () => outcomes.add("failed"),
-    );
-    const hasEnded = (): boolean => outcomes.size > 0;
-    let cuts = 0;
-    while (!hasEnded() && cuts < 10) {
-      await Promise.race([over, sleep(randomInt(10, 600))]);
-      if (hasEnded()) break;
-      const before = this.proxy.connections;
+  cutUntil(settled: Promise<unknown>): Promise<number> {
+    let before = 0;
+    const cut = (): number => {
+      before = this.proxy.connections;
       this.proxy.cut();
       this.proxy.restore();
-      cuts += 1;
-      while (!hasEnded() && this.proxy.connections === before) await sleep(5);
-    }
-    await over;
-    return cuts;
+      return 1;
+    };
+    return cutUntil(settled, { cut, isBack: () => this.proxy.connections !== before }, 600);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,10 +97,10 @@ describe("a session in a pod whose connections break", { ...needs("kubernetes"),
     await using proxied = await Proxied.start();
     await using executor = create({ stateful: true, kubeconfig: proxied.kubeconfig });
     await executor.start();
-    const running = executor.executeCodeBlocks(python(numbers(30_000)));
+    const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
     expect(await proxied.cutUntil(running)).toBeGreaterThan(3);
     const result = await running;
-    expect(result.output).toBe(expected(30_000));
+    expect(result.output).toBe(numberLines(30_000));
     expect(result.stateLost).toBe(false);
   });
 
@@ -123,9 +109,9 @@ describe("a session in a pod whose connections break", { ...needs("kubernetes"),
     await using executor = create({ kubeconfig: proxied.kubeconfig });
     await executor.start();
     for (let cuts = 0; cuts < 200;) {
-      const running = executor.executeCodeBlocks(python(numbers(100_000)));
+      const running = executor.executeCodeBlocks(python(printNumbers(100_000)));
       cuts += await proxied.cutUntil(running);
-      expect((await running).output).toBe(expected(100_000));
+      expect((await running).output).toBe(numberLines(100_000));
     }
   });
 
