@@ -71,10 +71,12 @@ export const jupyterExecutorOptions: z.ZodType<JupyterExecutorOptions> = options
   reconnectTimeoutMs: millisecondsOption.exactOptional(),
   ...keepAliveOptions,
 } satisfies OptionSchemas<JupyterExecutorOptions>).superRefine(({ keepAliveMs = 0, kernelId, server }, context) => {
-  const problem =
-    server === undefined || isJupyterServer(server)
-      ? "needs a server that does not end with this program: run one, and give its address as `server`"
-      : "cannot be combined with `kernelId`: that kernel is not the session's own";
-  const isWrong = keepAliveMs > 0 && (kernelId !== undefined || server === undefined || isJupyterServer(server));
-  if (isWrong) context.addIssue({ code: "custom", path: ["keepAliveMs"], input: keepAliveMs, message: problem });
+  if (keepAliveMs === 0) return;
+  const refuse = (message: string): void =>
+    context.addIssue({ code: "custom", path: ["keepAliveMs"], input: keepAliveMs, message });
+  if (server === undefined || isJupyterServer(server)) {
+    refuse("needs a server that does not end with this program: run one, and give its address as `server`");
+  } else if (kernelId !== undefined) {
+    refuse("cannot be combined with `kernelId`: that kernel is not the session's own");
+  }
 });
