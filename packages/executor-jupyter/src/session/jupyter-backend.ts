@@ -7,7 +7,6 @@ import {
   DirectoryFiles,
   type Opening,
   type PlaceEnd,
-  type PlaceFacts,
   PlaceGone,
 } from "@fenced/executor-kit";
 import { DisplayBoard } from "@fenced/executor-kit/displays";
@@ -29,7 +28,7 @@ import { makeHostDirectory, removeHostDirectory } from "../servers/host-director
 import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
 import { adopt, connectKept, endKeeper, type KeptKernel } from "./kept-kernel.ts";
-import { type KernelLeft, KernelPlace, type LiveKernel } from "./kernel-place.ts";
+import { type KernelLeft, type KernelPast, KernelPlace, type LiveKernel } from "./kernel-place.ts";
 import type { LeftKernel } from "./left-kernel.ts";
 import type { SessionSettings } from "./session-settings.ts";
 
@@ -135,22 +134,18 @@ export class JupyterBackend implements Backend<KernelPlace> {
    * Kernels that start at the same time may choose the same ports. The one that loses dies, or never answers on the ports
    * that the server knows, so a second kernel is tried.
    */
-  async #openPatiently(signal: AbortSignal, life: Pick<PlaceFacts, "isLeft" | "lostState"> = {}): Promise<KernelPlace> {
-    if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal, life);
+  async #openPatiently(signal: AbortSignal, past: KernelPast = {}): Promise<KernelPlace> {
+    if (this.#settings.kernelId !== undefined) return this.#open(lastReadyMs, signal, past);
     try {
-      return await this.#open(firstReadyMs, signal, life);
+      return await this.#open(firstReadyMs, signal, past);
     } catch (error) {
       const lost = error instanceof Error && error.cause instanceof KernelLostError;
       if (!lost || signal.aborted) throw error;
-      return this.#open(lastReadyMs, signal, life);
+      return this.#open(lastReadyMs, signal, past);
     }
   }
 
-  async #open(
-    readyWithinMs: number,
-    signal: AbortSignal,
-    life: Pick<PlaceFacts, "isLeft" | "lostState">,
-  ): Promise<KernelPlace> {
+  async #open(readyWithinMs: number, signal: AbortSignal, past: KernelPast): Promise<KernelPlace> {
     await this.#renewLease(signal);
     await this.#makeHostWorkspace();
     await this.#makeContentsWorkspace();
@@ -162,7 +157,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
       kernel = await Kernel.connect({ ...this.#linkOptions(id), readyWithinMs }, signal);
       return this.#placeOf(
         this.#settings.keepAliveMs > 0
-          ? await this.#equipKept(kernel, life, signal)
+          ? await this.#equipKept(kernel, past, signal)
           : await this.#equip(kernel, signal),
       );
     } catch (error) {
@@ -226,11 +221,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
   }
 
   /** Gives a kernel a keeper, and a connection to that in place of the one that it has. */
-  async #equipKept(
-    kernel: Kernel,
-    life: Pick<PlaceFacts, "isLeft" | "lostState">,
-    signal: AbortSignal,
-  ): Promise<LiveKernel> {
+  async #equipKept(kernel: Kernel, past: KernelPast, signal: AbortSignal): Promise<LiveKernel> {
     if (kernel.language !== "python") throw notKept(`its language is ${kernel.language}`);
     const { id, keepAliveMs } = this.#settings;
     const address = newAddress();
@@ -238,7 +229,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
       socket: address.socket,
       link: randomUUID(),
       heirOf: this.#lastKeeper,
-      isLeft: life.isLeft === true,
+      isLeft: past.isLeft === true,
       ownsWorkspace: this.#ownWorkspace,
     };
     const { report } = await this.#installHelper(kernel, signal, keep);
@@ -249,14 +240,14 @@ export class JupyterBackend implements Backend<KernelPlace> {
     const access = { key: address.key, keepAliveMs, takeOver: false, first: keep.link };
     const kept = await connectKept(this.#linkOptions(kernel.id), access, signal);
     this.#isWaiting = false;
-    return this.#liveOf(kept, report, { ...address, id }, life);
+    return this.#liveOf(kept, report, { ...address, id }, past);
   }
 
   #liveOf(
     { kernel, helper, link }: KeptKernel,
     report: HelperReport,
     address: LeftSession,
-    life: Pick<PlaceFacts, "isLeft" | "lostState">,
+    past: KernelPast,
   ): LiveKernel {
     const session = sessionToJson(address, {
       kernelId: kernel.id,
@@ -266,7 +257,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
     });
     const files = kernelFiles(() => Promise.resolve(helper));
     const { workspace: workspacePath } = report;
-    return { kernel, helper, report, files, filesStay: false, workspacePath, kept: { ...life, link, session } };
+    return { kernel, helper, report, files, filesStay: false, workspacePath, kept: { ...past, link, session } };
   }
 
   /** Gives a kernel its files and, if it is a Python kernel, its helper. */

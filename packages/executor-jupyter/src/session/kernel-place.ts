@@ -47,8 +47,11 @@ export interface LiveKernel {
   readonly kept?: KeptLife;
 }
 
+/** What a kernel that outlives its program has of an earlier program, and has lost. */
+export type KernelPast = Pick<PlaceFacts, "isLeft" | "lostState">;
+
 /** How a kernel lives on when its program is gone. */
-interface KeptLife extends Pick<PlaceFacts, "isLeft" | "lostState"> {
+interface KeptLife extends KernelPast {
   readonly link: SessionLink;
   /** What another program needs to connect. */
   readonly session: JsonObject;
