@@ -14,6 +14,7 @@ import {
 } from "./bubblewrap-command.ts";
 import { explainStart, unsupportedSystem } from "./sandbox-problems.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
+import type { SystemCallTable } from "./system-calls.ts";
 
 const longestWords = 4000;
 
@@ -37,7 +38,8 @@ export function bubblewrapStart(
   env: Readonly<Record<string, string>>,
   hasServer: boolean,
 ): BubblewrapStart {
-  if (process.arch !== "x64" && process.arch !== "arm64") throw unsupportedSystem();
+  // Before there is anything to undo.
+  systemCallTable();
   const descriptors = firstSettingsDescriptor + plan.settings.length;
   const { command, input } = sandboxStart(plan, hasServer ? descriptors : undefined);
   return { command: inGroups(plan.limits.groups, command, env), input, descriptors };
@@ -65,7 +67,7 @@ export class StartedBubblewrap {
     this.#ended = once(info, "close").catch(() => {});
     for (const stream of [filter, info]) stream.on("error", () => {});
     // Beside bubblewrap's start.
-    if (process.arch === "x64" || process.arch === "arm64") filter.end(systemCallFilter(process.arch));
+    filter.end(systemCallFilter(systemCallTable()));
     for (const [index, { text }] of plan.settings.entries()) {
       const file = all[firstSettingsDescriptor + index];
       if (!(file instanceof Writable)) throw withoutStreams(child);
@@ -109,6 +111,12 @@ export class StartedBubblewrap {
       });
     }
   }
+}
+
+/** @throws BackendUnavailableError on processors for whose system calls there is no filter. */
+function systemCallTable(): SystemCallTable {
+  if (process.arch === "x64" || process.arch === "arm64") return process.arch;
+  throw unsupportedSystem();
 }
 
 /** Ends a bubblewrap for whose streams Node had no descriptors left. */
