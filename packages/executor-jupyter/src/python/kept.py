@@ -219,7 +219,7 @@ class Kept:
                 self.replace(socket.socket(fileno=number))
 
     def replace(self, stream):
-        """Another program uses the session. What the last one has not received is for nobody."""
+        """Another program uses the session. What the last one has not received is dropped."""
         self.loop.remove_handler(self.stream)
         self.stream.close()
         self.stream = stream
