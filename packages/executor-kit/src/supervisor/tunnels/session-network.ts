@@ -32,9 +32,8 @@ export class SessionNetwork {
   readonly #make: () => NetworkProxy;
   #proxy: NetworkProxy | undefined;
   #closed = false;
-  /** The refusals so far, for each running block, because the proxy does not know which block made a request. */
+  /** Each running block has one, because the proxy does not know which block made a request. */
   readonly #watchers = new Set<(decision: NetworkDecision) => void>();
-  readonly #refusals = new Set<{ kept: readonly NetworkDecision[] }>();
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
     this.#policy = policy;
@@ -43,10 +42,7 @@ export class SessionNetwork {
         ...policy,
         maxConnections,
         onRequest: (decision) => {
-          if (!decision.allowed) {
-            for (const refusals of this.#refusals) refusals.kept = distinctRefusals([...refusals.kept, decision]);
-            for (const refused of this.#watchers) refused(decision);
-          }
+          if (!decision.allowed) for (const refused of this.#watchers) refused(decision);
           policy.onRequest?.(decision);
         },
       });
@@ -73,15 +69,19 @@ export class SessionNetwork {
 
   /** Starts collecting refused requests; returns a function that returns them. */
   collect(): () => readonly NetworkDecision[] {
-    const refusals: { kept: readonly NetworkDecision[] } = { kept: [] };
-    this.#refusals.add(refusals);
+    const refusals: NetworkDecision[] = [];
+    const leave = this.watchRefusals((decision) => refusals.push(decision));
     return () => {
-      this.#refusals.delete(refusals);
-      return refusals.kept;
+      leave();
+      return refusals;
     };
   }
 
-  /** Calls a function for each refused request, before its program learns of it. @returns what ends that. */
+  /**
+   * Calls a function for each refused request that a result would keep, before its program learns of it.
+   *
+   * @returns what ends that.
+   */
   watchRefusals(refused: (decision: NetworkDecision) => void): () => void {
     let seen: readonly NetworkDecision[] = [];
     const watcher = (decision: NetworkDecision): void => {
