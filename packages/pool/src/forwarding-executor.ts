@@ -61,9 +61,9 @@ export class ForwardingExecutor implements CodeExecutor {
 
   get capabilities(): ExecutorCapabilities {
     const { capabilities } = this.#known();
+    if (capabilities.keepsRuns !== true || this.#target.submit) return capabilities;
     // Runs of a session that is not left in its place, and of a lease, end with this process.
-    const keepsRuns = capabilities.keepsRuns === true && this.#target.submit !== undefined;
-    return capabilities.keepsRuns === true && !keepsRuns ? { ...capabilities, keepsRuns } : capabilities;
+    return { ...capabilities, keepsRuns: false };
   }
 
   get files(): WorkspaceFiles {
@@ -120,28 +120,26 @@ export class ForwardingExecutor implements CodeExecutor {
   }
 
   run(id: string): SubmittedRun {
-    const found =
-      this.#keptRuns.find((run) => run.id === id) ??
-      this.#target
-        .runs()
-        .runs()
-        .find((run) => run.id === id);
+    const found = this.runs().find((run) => run.id === id);
     if (found) return found;
     const { submit, current, kind } = this.#target;
-    if (!submit || current) return (current?.capabilities.keepsRuns === true ? current : this.#target.runs()).run(id);
-    throw new RunNotFoundError(`${kind} is not open in this process, so its runs are not known here`, {
-      remedy: "Call start() first, which opens it, and then run().",
-    });
+    if (submit && !current) {
+      throw new RunNotFoundError(`${kind} is not open in this process, so its runs are not known here`, {
+        remedy: "Call start() first, which opens it, and then run().",
+      });
+    }
+    // Says whether there was such a run.
+    return (this.#keeper ?? this.#target.runs()).run(id);
   }
 
   runs(): SubmittedRun[] {
-    return [...this.#keptRuns, ...this.#target.runs().runs()];
+    return [...(this.#keeper?.runs() ?? []), ...this.#target.runs().runs()];
   }
 
-  /** Those that go on without this process. */
-  get #keptRuns(): readonly SubmittedRun[] {
+  /** The underlying executor, if its runs go on without this process. */
+  get #keeper(): CodeExecutor | undefined {
     const { submit, current } = this.#target;
-    return submit && current?.capabilities.keepsRuns === true ? current.runs() : [];
+    return submit && current?.capabilities.keepsRuns === true ? current : undefined;
   }
 
   formatFunctionsForPrompt(template?: string, options?: FunctionPromptOptions): string {

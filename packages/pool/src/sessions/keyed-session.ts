@@ -143,9 +143,9 @@ export class KeyedSession implements Holder {
 
   /** Submits a run that goes on without this process; returns `undefined` if the executor's runs do not. */
   async submit(blocks: readonly CodeBlock[], options?: SubmitOptions): Promise<SubmittedRun | undefined> {
-    const submit = async (executor: CodeExecutor): Promise<SubmittedRun | undefined> =>
-      executor.capabilities.keepsRuns === true ? executor.submit(blocks, options) : undefined;
-    const run = await this.use(submit);
+    const run = await this.use(async (executor) =>
+      executor.capabilities.keepsRuns === true ? executor.submit(blocks, options) : undefined,
+    );
     const told = async (): Promise<void> => {
       if (!this.#ended) await this.changed();
     };
@@ -363,10 +363,7 @@ export class KeyedSession implements Holder {
   }
 
   #idle(idleTimeoutMs: number): void {
-    if (
-      this.#current?.capabilities.keepsRuns === true &&
-      this.#current.runs().some(({ state }) => state === "running")
-    ) {
+    if (this.#hasRuns) {
       this.#watchIdle();
       return;
     }
@@ -379,6 +376,12 @@ export class KeyedSession implements Holder {
     const lost = `The session was not used for ${idleTimeoutMs} ms.`;
     this.#events.onLost(lost);
     void this.#finish(endedBecause(`it was not used for ${idleTimeoutMs} ms`), { lost, forgets: true });
+  }
+
+  /** True while a run that goes on without this process has not ended. */
+  get #hasRuns(): boolean {
+    const executor = this.#current;
+    return executor?.capabilities.keepsRuns === true && executor.runs().some(({ state }) => state === "running");
   }
 
   #finish(reason: unknown, ending: Ending & { readonly keeps?: boolean }): Promise<boolean> {
