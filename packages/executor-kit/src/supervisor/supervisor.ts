@@ -6,7 +6,7 @@ import { isLiveInput } from "../processes/program-input.ts";
 import type { OutputPiece, Sink } from "../run/sink.ts";
 import { pathBytes } from "../workspace/path-bytes.ts";
 import { ProgramFeed } from "./blocks/program-feed.ts";
-import { RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
+import { framesOf, RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 import { Measurements } from "./files/measurements.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
@@ -17,6 +17,7 @@ import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
 import {
   encodeFrame,
   encodeHeader,
+  framePieces,
   FrameReader,
   frameType,
   headerSize,
@@ -28,7 +29,6 @@ const waitingProgram: string = readFileSync(new URL("./warm/waiting.cjs", import
 
 /** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that far behind. */
 const mostUnread = 1_048_576;
-const inputPiece = 262_144;
 /** Time limit for killed programs to end in milliseconds. */
 const killMs = 10_000;
 /** Time limit for opening a socket or a port in milliseconds. */
@@ -131,10 +131,7 @@ export class Supervisor {
 
   /** Returns the frames that start a program, for a submitted run. Its input must be known. */
   framesOf(program: SupervisedProgram): Buffer {
-    const frames: Buffer[] = [];
-    const send: Send = (type, number, payload) => frames.push(encodeFrame(type, number, payload));
-    this.#start(this.#programs.newNumber(), program, send);
-    return Buffer.concat(frames);
+    return framesOf((send) => this.#start(this.#programs.newNumber(), program, send));
   }
 
   /**
@@ -411,8 +408,5 @@ function notReset(): BackendUnavailableError {
 }
 
 function sendPieces(send: Send, type: number, number: number, content: string | Uint8Array): void {
-  const bytes = Buffer.from(content);
-  for (let start = 0; start < bytes.length || start === 0; start += inputPiece) {
-    send(type, number, bytes.subarray(start, start + inputPiece));
-  }
+  for (const piece of framePieces(Buffer.from(content))) send(type, number, piece);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { BackendUnavailableError } from "@fenced/core";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
 import { diskFull } from "../../workspace/workspace-errors.ts";
-import { frameType, type OutputName } from "../wire/wire.ts";
+import { encodeFrame, frameType, type OutputName } from "../wire/wire.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 
 /** Bytes of a program's output that may be in transit before the program has to wait. */
@@ -23,6 +23,13 @@ export class InterpreterGone extends Error {}
 
 /** Sends a frame to the supervisor. */
 export type Send = (type: number, number: number, payload?: Uint8Array) => void;
+
+/** Returns the frames that `start` sends, for a submitted run. */
+export function framesOf(start: (send: Send) => void): Buffer {
+  const frames: Buffer[] = [];
+  start((type, number, payload) => frames.push(encodeFrame(type, number, payload)));
+  return Buffer.concat(frames);
+}
 
 interface ProgramSettings {
   readonly lose: (error: Error) => void;

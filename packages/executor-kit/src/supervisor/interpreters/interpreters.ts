@@ -1,12 +1,11 @@
 import { BackendUnavailableError } from "@fenced/core";
 import { afterMs, within } from "@fenced/core/abort";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
-import { type RunningPrograms, type Send, windowBytes } from "../blocks/running-programs.ts";
+import { framesOf, type RunningPrograms, type Send, windowBytes } from "../blocks/running-programs.ts";
 import type { ProgramEnd } from "../blocks/supervised-program.ts";
 import { interpreterProgram, sessionsProgram } from "../python-programs.ts";
-import { encodeFrame, frameType, type OutputName } from "../wire/wire.ts";
+import { framePieces, frameType, type OutputName } from "../wire/wire.ts";
 
-const piece = 262_144;
 /** Time limit for starting or forking an interpreter in milliseconds. */
 const readyMs = 30_000;
 /** Time limit for killing one in milliseconds. */
@@ -249,10 +248,7 @@ export class Interpreter {
 
   /** Returns the frames that run a block, for a submitted run. */
   framesOf(block: InterpretedBlock): Buffer {
-    const frames: Buffer[] = [];
-    const send: Send = (type, number, payload) => frames.push(encodeFrame(type, number, payload));
-    this.#start(this.#connection.programs.newNumber(), block, send);
-    return Buffer.concat(frames);
+    return framesOf((send) => this.#start(this.#connection.programs.newNumber(), block, send));
   }
 
   #start(number: number, { stdin, ...block }: InterpretedBlock, send: Send): void {
@@ -260,8 +256,8 @@ export class Interpreter {
     const env = { ...block.env, FENCED_BLOCK: mark.slice(mark.indexOf("=") + 1) };
     const code = Buffer.from(JSON.stringify({ ...block, env }));
     const verb = Buffer.from("code\0");
-    for (const part of pieces(code)) send(frameType.session, number, Buffer.concat([verb, part]));
-    if (stdin !== undefined) for (const part of pieces(Buffer.from(stdin))) send(frameType.input, number, part);
+    for (const part of framePieces(code)) send(frameType.session, number, Buffer.concat([verb, part]));
+    if (stdin !== undefined) for (const part of framePieces(Buffer.from(stdin))) send(frameType.input, number, part);
     send(frameType.session, number, Buffer.from(["run", this.number, mark, windowBytes].join("\0")));
   }
 
@@ -281,12 +277,6 @@ function newEnding(): Ending {
     settle = () => resolve(true);
   });
   return { gone, settle };
-}
-
-/** Splits bytes into pieces; returns at least one. */
-function pieces(bytes: Buffer): Buffer[] {
-  const count = Math.max(1, Math.ceil(bytes.length / piece));
-  return Array.from({ length: count }, (_, index) => bytes.subarray(index * piece, (index + 1) * piece));
 }
 
 function notStarted(answer: string): BackendUnavailableError {

@@ -3,10 +3,9 @@ import { within } from "@fenced/core/abort";
 import type { ListedRun, RunList } from "../../place.ts";
 import type { Send } from "../blocks/running-programs.ts";
 import { runsProgram } from "../python-programs.ts";
-import { frameType } from "../wire/wire.ts";
+import { framePieces, frameType } from "../wire/wire.ts";
 import { entryKind, type RunEntry } from "./run-entries.ts";
 
-const piece = 262_144;
 /** Time limit for a cancelled run to end in milliseconds. */
 const killMs = 10_000;
 /** Bytes of entries that may wait for their reader; then the supervisor keeps the next ones. */
@@ -132,10 +131,10 @@ export class SupervisedRuns {
     this.#ask(number, "open", ...identity, order.room, ...seconds, turns, ...sentences, ...spare);
     this.#pieces(number, "record\0", record);
     for (const [index, step] of steps.entries()) {
-      for (const name of ["write", "main", "inline"] as const) {
-        this.#pieces(number, `step\0${index}\0${name}\0`, step[name] ?? Buffer.alloc(0));
+      for (const name of ["write", "main", "inline", "say"] as const) {
+        const content = step[name];
+        if (content !== undefined) this.#pieces(number, `step\0${index}\0${name}\0`, Buffer.from(content));
       }
-      if (step.say !== undefined) this.#pieces(number, `step\0${index}\0say\0`, Buffer.from(step.say));
     }
     if (order.workspace) this.#ask(number, "limit", order.workspace.maxBytes, order.workspace.sentence);
     if (order.tokens) this.#ask(number, "tokens", ...order.tokens);
@@ -236,10 +235,10 @@ export class SupervisedRuns {
       begin: () => this.#ask(number, "call", key),
       answer: (kind, content) => {
         if (!serving.open.delete(key) || call.ending.signal.aborted) return;
-        const most = Math.max(1, content.length);
-        for (let at = 0; at < most; at += piece) {
-          const head = ["answer", key, kind, at + piece >= most ? 1 : 0, ""].join("\0");
-          this.#sendRuns(number, Buffer.concat([Buffer.from(head), content.subarray(at, at + piece)]));
+        const pieces = [...framePieces(content)];
+        for (const [at, piece] of pieces.entries()) {
+          const head = ["answer", key, kind, at + 1 === pieces.length ? 1 : 0, ""].join("\0");
+          this.#sendRuns(number, Buffer.concat([Buffer.from(head), piece]));
         }
       },
     });
@@ -268,9 +267,7 @@ export class SupervisedRuns {
   }
 
   #pieces(number: number, head: string, bytes: Buffer): void {
-    for (let at = 0; at < bytes.length; at += piece) {
-      this.#sendRuns(number, Buffer.concat([Buffer.from(head), bytes.subarray(at, at + piece)]));
-    }
+    for (const piece of framePieces(bytes)) this.#sendRuns(number, Buffer.concat([Buffer.from(head), piece]));
   }
 
   #ask(number: number, ...words: readonly (string | number)[]): void {

@@ -64,6 +64,14 @@ export const headerSize = 9;
 /** Maximum length of a supervisor's report; anything longer was written by something else. */
 const longestReport = 1_048_576;
 
+const pieceBytes = 262_144;
+
+/** Splits what may be too long for one frame's payload; yields at least one piece. */
+export function* framePieces(bytes: Uint8Array): Generator<Uint8Array, void, void> {
+  const most = Math.max(1, bytes.length);
+  for (let at = 0; at < most; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
+}
+
 /** Encodes a frame. */
 export function encodeFrame(type: number, number: number, payload: Uint8Array = new Uint8Array()): Buffer {
   return Buffer.concat([encodeHeader(type, number, payload.length), payload]);
