@@ -8,10 +8,10 @@ import {
   type RunIdentity,
 } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
+import type { WaitingCall } from "./host-calls/waiting-call.ts";
 import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
 import type { RunNote, RunRecord } from "./run/kept-run.ts";
 import type { Sink } from "./run/sink.ts";
-import type { WaitingCall } from "./supervisor/runs/supervised-runs.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
 /** What is true of a place: plain data, made once when it opens. */
@@ -45,7 +45,7 @@ export interface RunSubmission {
   readonly identity: RunIdentity;
   /** Its blocks; or the sentence that says why one cannot run. */
   readonly blocks: readonly (BlockRun | { readonly problem: string })[];
-  /** What whoever reads the run's events needs to know, besides what the place itself adds. */
+  /** What is needed to read the run's events, besides what the place itself adds. */
   readonly record: RunRecord;
   /** It begins when `go` says so, or this program is gone; runs that wait have their turns one after another. */
   readonly waits: boolean;

@@ -14,12 +14,12 @@ import {
 import { followSignals, untilAborted } from "@fenced/core/abort";
 import { inThisContext } from "@fenced/core/telemetry";
 import type { Sink } from "../run/sink.ts";
-import type { WaitingCall } from "../supervisor/runs/supervised-runs.ts";
 import { encodeFrame } from "../supervisor/wire/wire.ts";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import { callFrame, type CallFrame, longestInput, longestOutput, mostValues } from "./call-frames.ts";
 import { CallSlots } from "./call-slots.ts";
 import { programError } from "./program-error.ts";
+import type { WaitingCall } from "./waiting-call.ts";
 
 /** Maximum number of a block's calls that run at the same time. */
 const mostAtOnce = 32;

@@ -19,7 +19,7 @@ import { combineResults } from "./run-result.ts";
 import { newDisplayRoom } from "./run.ts";
 import type { Sink } from "./sink.ts";
 
-/** What a run that goes on without a program tells whoever follows it. */
+/** What a run that goes on without a program tells each program that follows it. */
 export interface RunRecord {
   readonly blocks: readonly CodeBlock[];
   readonly maxOutputBytes: number;

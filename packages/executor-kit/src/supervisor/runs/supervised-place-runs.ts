@@ -1,5 +1,6 @@
 import type { CodeBlock, NetworkDecision, RunEvent } from "@fenced/core";
 import type { DisplayBoard } from "../../displays/display-board.ts";
+import type { WaitingCall } from "../../host-calls/waiting-call.ts";
 import type { PlaceRuns, RunList, RunSubmission, RunWatcher } from "../../place.ts";
 import type { BlockRun } from "../../run/block-run.ts";
 import { workspaceFull } from "../../run/guard-workspace.ts";
@@ -8,7 +9,7 @@ import { filenameDirective } from "../../run/prepare-block.ts";
 import { refusal as blockRefusal } from "../../run/run-block.ts";
 import { refusal as fileRefusal } from "../files/file-request.ts";
 import type { PlannedStep } from "../supervised-place.ts";
-import type { RunOrder, SupervisedRuns, WaitingCall } from "./supervised-runs.ts";
+import type { RunOrder, SupervisedRuns } from "./supervised-runs.ts";
 
 /** Bytes of text that the place keeps of a run: at least, since events are read from it, and at most. */
 const [leastRoom, mostRoom] = [1_048_576, 16_777_216];

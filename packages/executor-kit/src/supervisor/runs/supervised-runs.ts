@@ -1,15 +1,15 @@
 import { BackendUnavailableError, parseJson, type RunIdentity } from "@fenced/core";
 import { within } from "@fenced/core/abort";
+import type { WaitingCall } from "../../host-calls/waiting-call.ts";
 import type { ListedRun, RunList } from "../../place.ts";
 import type { Send } from "../blocks/running-programs.ts";
 import { runsProgram } from "../python-programs.ts";
 import { framePieces, frameType } from "../wire/wire.ts";
-import { entryKind, type RunEntry } from "./run-entries.ts";
+import { Following } from "./following.ts";
+import type { RunEntry } from "./run-entries.ts";
 
 /** Time limit for a cancelled run to end in milliseconds. */
 const killMs = 10_000;
-/** Bytes of entries that may wait for their reader; then the supervisor keeps the next ones. */
-const mostWaiting = 4_194_304;
 
 /** The frames that start what a block consists of; or what it prints instead, if it cannot run. */
 export interface RunStep {
@@ -23,7 +23,7 @@ export interface RunStep {
 
 /** A run to hand on to the supervisor. */
 export interface RunOrder extends RunIdentity {
-  /** What whoever follows the run gets first. */
+  /** What a program that follows the run gets first. */
   readonly record: Buffer;
   readonly steps: readonly RunStep[];
   /** Bytes of text that the supervisor keeps. */
@@ -40,17 +40,6 @@ export interface RunOrder extends RunIdentity {
   /** What is added to the output of a block that ran out of memory, or was ended by SIGBUS. */
   readonly memorySentence: string;
   readonly busErrorSentence: string;
-}
-
-/** A call of a host function that waits in the place. */
-export interface WaitingCall {
-  /** See `call-frames.ts`. */
-  readonly payload: Buffer;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly ending: AbortController;
-  /** Call this before the function: no other program is then given this call. */
-  readonly begin: () => void;
-  readonly answer: (kind: number, content: Buffer) => void;
 }
 
 /** A call that is not answered. */
@@ -149,7 +138,7 @@ export class SupervisedRuns {
    * Yields a run's record, then what is in its log, then what is added to it, until it has ended. At most one reader
    * follows a run.
    *
-   * @throws the error passed to `fail`, if the supervisor is lost; RunNotFoundError
+   * @throws the error passed to `fail`, if the supervisor is lost; BackendUnavailableError if the log is no longer kept.
    */
   follow(number: number): AsyncGenerator<RunEntry, void, void> {
     const following = new Following(
@@ -279,81 +268,6 @@ export class SupervisedRuns {
     if (!this.#isLoaded) this.#send(frameType.runs, 0, Buffer.from(runsProgram));
     this.#isLoaded = true;
     this.#send(frameType.runs, number, payload);
-  }
-}
-
-/** What arrives of one run's log, for one reader. */
-class Following {
-  readonly #follow: (position: number) => void;
-  readonly #leave: () => void;
-  #waiting: RunEntry[] = [];
-  #size = 0;
-  #parts: Buffer[] = [];
-  #last = 0;
-  #isLeft = false;
-  #error: Error | undefined;
-  #wake: () => void = () => {};
-  /** Resolves when the run's end has arrived, or nobody reads any more. */
-  readonly ended: Promise<true>;
-  #end: () => void = () => {};
-
-  constructor(follow: (position: number) => void, leave: () => void) {
-    this.#follow = follow;
-    this.#leave = leave;
-    this.ended = new Promise((resolve) => {
-      this.#end = () => resolve(true);
-    });
-  }
-
-  /** Handles a part of an entry. */
-  take(payload: Buffer): void {
-    this.#parts.push(payload.subarray(10));
-    if (payload.readUInt8(9) !== 1) return;
-    const content = this.#parts.length === 1 ? (this.#parts[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#parts);
-    this.#parts = [];
-    const number = Number(payload.readBigUInt64BE(0));
-    this.#waiting.push({ number, kind: entryKind(payload.toString("latin1", 8, 9)), content });
-    this.#last = number;
-    if (this.#waiting.at(-1)?.kind === ".") this.#end();
-    if (number > 0) this.#size += content.length;
-    if (this.#size > mostWaiting && !this.#isLeft) {
-      this.#isLeft = true;
-      this.#leave();
-    }
-    this.#wake();
-  }
-
-  fail(error: Error): void {
-    this.#error ??= error;
-    this.#wake();
-  }
-
-  /** @param left - called when nobody reads any more. */
-  async *read(left: () => void): AsyncGenerator<RunEntry, void, void> {
-    this.#follow(0);
-    try {
-      for (;;) {
-        const entries = this.#waiting;
-        [this.#waiting, this.#size] = [[], 0];
-        for (const entry of entries) {
-          yield entry;
-          if (entry.kind === ".") return;
-        }
-        if (this.#waiting.length > 0) continue;
-        if (this.#error) throw this.#error;
-        if (this.#isLeft) {
-          this.#isLeft = false;
-          this.#follow(this.#last);
-        }
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-    } finally {
-      this.#end();
-      left();
-      if (!this.#error) this.#leave();
-    }
   }
 }
 
