@@ -13,9 +13,7 @@ import {
   type ExecutorProcesses,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
-  type HostCallEvent,
   InvalidInputError,
-  type LeftRun,
   type RestoreReceipt,
   type RunEvent,
   type SessionHandle,
@@ -34,41 +32,27 @@ import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
-import { RunFunctions } from "./host-calls/run-functions.ts";
 import { LossReports } from "./loss-reports.ts";
-import { type Backend, type Place, type PlaceFacts, PlaceGone, placeLost, type PlaceRuns } from "./place.ts";
+import {
+  type Backend,
+  type Place,
+  type PlaceFacts,
+  PlaceGone,
+  placeLost,
+  type PlaceRuns,
+  type RunSubmission,
+} from "./place.ts";
 import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
-import type { RunRecord } from "./run/kept-run.ts";
+import { KeptRuns } from "./run/kept-runs.ts";
 import { assertStdin, prepareBlock, validateRun } from "./run/prepare-block.ts";
-import { type BlockPlace, keepsEnding, mostPlaces } from "./run/run-block.ts";
+import { type BlockConditions, type BlockPlace, blockRun, keepsEnding, mostPlaces } from "./run/run-block.ts";
 import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
-
-/** A run that goes on in the place, and that this program follows. */
-interface FollowedRun<P extends Place> {
-  readonly id: string;
-  readonly runs: PlaceRuns;
-  readonly number: number;
-  readonly epoch: Epoch<P>;
-  /** The turn of a run in a stateful session: the function that ends it. */
-  readonly turn: (() => void) | Promise<() => void> | undefined;
-  /** The host functions that this program has for it. */
-  readonly functions: HostChoice["functions"];
-}
-
-/** A block of such a run that may call host functions. */
-interface CallingBlock {
-  readonly runs: PlaceRuns;
-  readonly number: number;
-  readonly block: number;
-  readonly offered: RunFunctions;
-  readonly record: RunRecord;
-}
 
 /** What a fork shares with its original. */
 export interface SharedParts {
@@ -112,8 +96,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #sharedOwner: string | undefined;
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #losses = new LossReports();
-  /** What this program has for runs that go on without it and have not ended, by id. */
-  readonly #runFunctions = new Map<string, RunFunctions>();
+  readonly #keptRuns: KeptRuns;
   readonly #submitted = new SubmittedRuns({
     stream: (blocks, options, run) => this.#streamSubmitted(blocks, options, run),
     sizeOf,
@@ -145,6 +128,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         telemetry: this.#telemetry,
         owner: new.target.name,
       });
+    this.#keptRuns = new KeptRuns({
+      functions: this.#functions,
+      losses: this.#losses,
+      offered: () => this.offered,
+    });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
     this.#checkpoints = new SessionCheckpoints(checked.restore);
@@ -304,12 +292,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     assertStdin(options, this.capabilities.stdin);
     this.#life.signal.throwIfAborted();
     const run = this.#submitted.submit(blocks, options);
-    const known = this.#runFunctions.get(run.id);
-    if (known && options.functions) {
-      // This program may have other functions than the one that has submitted it; what needs approval must have it here, too.
-      this.#functions.choose(options.functions, this.offered);
-      known.offer(options.functions);
-    }
+    if (options.functions) this.#keptRuns.offer(run.id, options.functions);
     if (this.offered.keepAlive === true) await run.taken;
     return run;
   }
@@ -402,10 +385,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const started = performance.now();
     const run = new Run({ signals: [epoch.signal, signal], totalTimeoutMs, events: undefined });
     let endTurn: (() => void) | undefined;
-    // A set-up goes on without its caller, as in `#run`.
-    const leaveTurn = (): void => {
-      if (endTurn) void epoch.functionsSettled.then(endTurn);
-    };
+    let isHandedOn = false;
     try {
       // What is set up in an interpreter has its turn there.
       const needsTurn = stateful && (this.#functions.any(host) || epoch.usablePlace === undefined);
@@ -415,128 +395,63 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         return this.#findPlace(epoch, host, limit);
       });
       if (!place) {
-        leaveTurn();
         const lost = this.#losses.take();
         return onlyResult(combineResults([], { complete: false, durationMs: 0, lost }));
       }
       const { runs } = place;
-      if (!runs) {
-        leaveTurn();
-        return undefined;
-      }
-      const { languages } = this.capabilities;
-      const { missing, workspacePath } = place.facts;
-      const given = { timeoutMs, ...(stdin !== undefined && { stdin }) };
-      const hasCalls = host.functions.size > 0;
-      const tokens = blocks.map(() => `${randomUUID()}.${randomBytes(32).toString("hex")}`);
-      const calls = hasCalls && { hostCalls: host.variant === undefined ? {} : { variant: host.variant } };
-      const variables = (index: number): Readonly<Record<string, string>> =>
-        hasCalls ? this.#functions.variables(tokens[index] ?? "") : {};
+      if (!runs) return undefined;
       const number = await runs.submit({
         identity,
-        blocks: blocks.map((block, index) => {
-          const prepared = prepareBlock(block, { languages, missing, workspacePath });
-          if ("problem" in prepared) return prepared;
-          return { ...prepared, ...given, ...calls, env: { ...this.env, ...env, ...variables(index) } };
-        }),
-        record: {
-          blocks,
-          maxOutputBytes: this.maxOutputBytes,
-          ...(this.#losses.take() && { lost: true }),
-          ...(hasCalls && { hostFunctions: [...host.functions.keys()] }),
-        },
-        ...(hasCalls && { tokens }),
+        ...this.#blocksFor(place, blocks, { env, stdin, timeoutMs, host }),
         maxWorkspaceBytes: this.#maxWorkspaceBytes,
         waits: stateful,
         totalTimeoutMs: Math.max(0, totalTimeoutMs - (performance.now() - started)),
         timeoutMs,
         signal: epoch.signal,
       });
+      isHandedOn = true;
       begun();
       const turn = endTurn ?? (stateful ? epoch.turns.take(epoch.signal) : undefined);
-      return this.#follow({ id: identity.id, runs, number, epoch, turn, functions: host.functions }, signal);
-    } catch (error) {
-      leaveTurn();
-      throw error;
+      const { functions } = host;
+      return this.#keptRuns.follow({ id: identity.id, runs, number, epoch, turn, functions }, signal);
     } finally {
+      // A set-up goes on without its caller, as in `#run`.
+      if (endTurn && !isHandedOn) void epoch.functionsSettled.then(endTurn);
       run.settle();
     }
   }
 
-  /** The events of a run that goes on in the place. */
-  async *#follow(
-    { id, runs, number, epoch, turn, functions }: FollowedRun<P>,
-    cancelling: AbortSignal | undefined,
-  ): AsyncGenerator<RunEvent, void, void> {
-    const taken = Promise.resolve(turn);
-    const go = (): void => runs.go(number);
-    taken.then((endTurn) => (endTurn ? go() : undefined)).catch(() => {});
-    const cancel = (): void => runs.cancel(number);
-    cancelling?.addEventListener("abort", cancel, { once: true });
-    if (cancelling?.aborted === true) cancel();
-    const offered = new RunFunctions(functions);
-    this.#runFunctions.set(id, offered);
-    const events = runs.read(number, {
-      begun: (block, record) => this.#answerCalls({ runs, number, block, offered, record }),
-    });
-    try {
-      for (;;) {
-        const next = await untilAborted(events.next(), epoch.signal);
-        if (next.done === true) return;
-        const { event } = next.value;
-        // Its own block has ended the interpreter; a run that ended before this program came says nothing of it.
-        if (turn !== undefined && event.type === "result" && event.result.stateLost) this.#losses.take();
-        yield next.value;
-      }
-    } finally {
-      cancelling?.removeEventListener("abort", cancel);
-      taken.then((endTurn) => endTurn?.()).catch(() => {});
-      this.#runFunctions.delete(id);
-      // What it waits for may never come.
-      void events.return().catch(() => {});
-    }
-  }
-
-  /** Answers the calls of a block's programs, also those that have waited for this program. */
-  #answerCalls({ runs, number, block: index, offered, record }: CallingBlock): () => void {
-    const { hostFunctions: names = [] } = record;
-    if (names.length === 0) return () => {};
-    const ending = new AbortController();
-    const write = (event: HostCallEvent): Promise<void> => runs.note(number, { ...event, index }).catch(() => {});
-    const ready = (name: string, signal: AbortSignal): Promise<void> => offered.ready(name, names, signal);
-    const sink = { signal: ending.signal, write };
-    const calls = this.#functions.answer(offered.functions, { index, sink, ready });
-    const leave = runs.serve(number, index, (call) => void calls.take(call));
-    return () => {
-      leave();
-      calls.close();
-      ending.abort(new DOMException("The block has ended", "AbortError"));
+  /** The blocks of a run as a place works through them, and what those who read it need to know. */
+  #blocksFor(
+    { facts: { missing, workspacePath } }: P,
+    blocks: readonly CodeBlock[],
+    conditions: Pick<BlockConditions, "env" | "stdin" | "timeoutMs"> & { readonly host: HostChoice },
+  ): Pick<RunSubmission, "blocks" | "record" | "tokens"> {
+    const { languages } = this.capabilities;
+    const { functions } = conditions.host;
+    const hasCalls = functions.size > 0;
+    const tokens = blocks.map(() => `${randomUUID()}.${randomBytes(32).toString("hex")}`);
+    return {
+      blocks: blocks.map((block, index) => {
+        const prepared = prepareBlock(block, { languages, missing, workspacePath });
+        if ("problem" in prepared) return prepared;
+        const variables = hasCalls ? this.#functions.variables(tokens[index] ?? "") : {};
+        return blockRun(prepared, { ...conditions, env: { ...this.env, ...conditions.env, ...variables } });
+      }),
+      record: {
+        blocks,
+        maxOutputBytes: this.maxOutputBytes,
+        ...(this.#losses.take() && { lost: true }),
+        ...(hasCalls && { hostFunctions: [...functions.keys()] }),
+      },
+      ...(hasCalls && { tokens }),
     };
   }
 
-  /** This program's own functions, for runs of earlier ones. */
-  #ownFunctions(): HostChoice["functions"] {
-    try {
-      return this.#functions.choose(undefined, this.offered).functions;
-    } catch (error) {
-      // Without anything that approves calls, they wait for a program that has it.
-      if (error instanceof InvalidInputError) return new Map();
-      throw error;
-    }
-  }
-
-  /** Goes on with the runs of earlier programs, which have their turns before all calls of this one. */
+  /** Goes on with the runs of earlier programs. */
   async #adoptRuns(runs: PlaceRuns, signal: AbortSignal): Promise<void> {
     const { runs: left, forgotten } = await untilAborted(runs.list(), signal);
-    const epoch = this.#life.open();
-    const functions = this.#ownFunctions();
-    const adopted = left.map(({ number, ...run }): LeftRun => {
-      const takesTurn = this.offered.stateful && run.state === "running";
-      const turn = takesTurn ? epoch.turns.take(epoch.signal) : undefined;
-      const { id } = run;
-      return { ...run, read: (cancel) => this.#follow({ id, runs, number, epoch, turn, functions }, cancel) };
-    });
-    this.#submitted.adopt(adopted, forgotten);
+    this.#submitted.adopt(this.#keptRuns.adopt(runs, left, this.#life.open()), forgotten);
   }
 
   /** The place, with the functions of a call. */

@@ -118,23 +118,31 @@ async function runIn(place: Place, block: CodeBlock, { given, conditions, output
     void output.write({ type: "stderr", data: `${prepared.problem}\n` });
     return { exitCode: 1 };
   }
-  const { index, timeoutMs, stdin, setup, host = nothingChosen } = conditions;
-  const hostCalls = host.variant === undefined ? {} : { variant: host.variant };
+  const { index, host = nothingChosen } = conditions;
   const runWith = (env?: Readonly<Record<string, string>>): Promise<BlockOutcome> => {
-    const run: BlockRun = {
-      ...prepared,
-      env: { ...given.env, ...conditions.env, ...env },
-      timeoutMs,
-      ...(stdin !== undefined && { stdin }),
-      ...(setup && { setup }),
-      ...(host.functions.size > 0 && { hostCalls }),
-    };
+    const run = blockRun(prepared, { ...conditions, env: { ...given.env, ...conditions.env, ...env } });
     const { maxWorkspaceBytes } = given;
     if (maxWorkspaceBytes === undefined) return place.run(run, output);
     return guardWorkspace(place, maxWorkspaceBytes, output, (sink) => place.run(run, sink));
   };
   if (host.functions.size === 0) return runWith();
   return given.functions.run(host, { index, sink: output }, runWith);
+}
+
+/** A block as places run it. */
+export function blockRun(
+  prepared: Pick<BlockRun, "language" | "code" | "filename">,
+  { env = {}, timeoutMs, stdin, setup, host = nothingChosen }: Omit<BlockConditions, keyof OutputConditions | "end">,
+): BlockRun {
+  const hostCalls = host.variant === undefined ? {} : { variant: host.variant };
+  return {
+    ...prepared,
+    env,
+    timeoutMs,
+    ...(stdin !== undefined && { stdin }),
+    ...(setup && { setup }),
+    ...(host.functions.size > 0 && { hostCalls }),
+  };
 }
 
 /** The error for a block that no place has begun. */
