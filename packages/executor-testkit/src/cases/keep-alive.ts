@@ -14,7 +14,7 @@ import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { hostFunctionsIn, keepsAlive, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
-import { connect, detach, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { connect, detach, handOver, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
 
 /** Much longer than necessary, for machines that are busy with other things. */
 const goneWithinMs = 60_000;
@@ -152,14 +152,10 @@ const restarts: ConformanceCase = {
     const { language: code } = kit;
     const first = await start(kit);
     await kit.succeedWith(first, code.writeFile("kept.txt", "kept"));
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     await kit.within("restart()", second.restart());
     assert.equal((await kit.succeedWith(second, code.printFile("kept.txt"))).output.trim(), "kept");
-    const later = second.handle;
-    await detach(kit, second);
-    const third = await connect(kit, later);
+    const third = await handOver(kit, second);
     assert.equal((await kit.succeedWith(third, code.printFile("kept.txt"))).output.trim(), "kept");
   },
 };
@@ -209,9 +205,7 @@ const functions: ConformanceCase = {
     const first = await kit.create({ keepAliveMs, functions: [named("first")] });
     const call = { language: "python", code: "from functions import who\nprint(who())" };
     assert.equal((await kit.succeed(first, call)).output, "first\n");
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle, { functions: [named("second")] });
+    const second = await handOver(kit, first, { functions: [named("second")] });
     assert.equal((await kit.succeed(second, call)).output, "second\n");
   },
 };

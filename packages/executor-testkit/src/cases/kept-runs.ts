@@ -8,26 +8,17 @@ import {
   type SubmittedRun,
 } from "@fenced/core";
 import { z } from "zod";
-import type { CaseContext } from "../case-context.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { hostFunctionsIn, keepsRuns, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
-import { connect, detach, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { connect, handOver, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { eventsOf } from "../observe/run-events.ts";
 import { fetching, inPython, policy, python } from "./network-credentials.ts";
 
 const needs = [keepsRuns];
 /** How long a block takes that ends while no program is connected, in milliseconds. */
 const aloneMs = 700;
-
-function eventsOf(kit: CaseContext, run: SubmittedRun, after?: number): Promise<RunEvent[]> {
-  const read = async (): Promise<RunEvent[]> => {
-    const all: RunEvent[] = [];
-    for await (const event of run.events({ after })) all.push(event);
-    return all;
-  };
-  return kit.within("the events", read());
-}
 
 function textOf(events: readonly RunEvent[]): string {
   return events.map(({ event }) => ("text" in event ? event.text : "")).join("");
@@ -85,9 +76,7 @@ const survives: ConformanceCase = {
 
     // A third program finds what has ended; it is not executed again.
     await executor.files.remove("ran.txt");
-    const { handle } = executor;
-    await detach(kit, executor);
-    const third = await connect(kit, handle);
+    const third = await handOver(kit, executor);
     assert.equal(third.run(id).state, "finished");
     const same = await kit.within("submit()", third.submit(blocks, { id }));
     assert.deepEqual(await kit.within("the result", same.result()), result);
@@ -109,9 +98,7 @@ const fails: ConformanceCase = {
       code.program(code.print("two"), code.exit(3)),
       code.program(code.writeFile("third.txt", "."), code.print("three")),
     ]);
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     const result = await kit.within("the result", second.run(run.id).result());
     assert.equal(result.exitCode, 3);
     assert.equal(result.blocks.length, 2);
@@ -137,9 +124,7 @@ const timesOut: ConformanceCase = {
     const total = await first.submit([code.program(code.sleep(60_000)), code.program(code.nothing())], {
       totalTimeoutMs: 7 * aloneMs,
     });
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     for (const { id } of [run, total]) {
       const result = await kit.within("the result", second.run(id).result());
       assert.equal(result.timedOut, true);
@@ -158,9 +143,7 @@ const bounded: ConformanceCase = {
     const first = await start(kit, { maxOutputBytes: 1000 });
     const flood = code.fill("x", 8_388_608);
     const run = await first.submit([code.program(code.print("begins"), flood, code.print("ends"))]);
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     const result = await kit.within("the result", second.run(run.id).result());
     assert.equal(result.exitCode, 0);
     assert.equal(result.truncated, true);
@@ -193,9 +176,7 @@ with open("large", "wb") as file:
       { language: "python", code: "with open('small', 'w') as file:\n    file.write('.')" },
       { language: "python", code },
     ]);
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     const result = await kit.within("the result", second.run(run.id).result());
     assert.equal(result.exitCode, 153);
     assert.equal(result.timedOut, false);
@@ -219,9 +200,7 @@ const cancels: ConformanceCase = {
     await assert.rejects(followed.result(), { name: "AbortError" });
     assert.equal(followed.state, "failed");
     await assertStopped(workspaceHeartbeat(second, "main"));
-    const { handle } = second;
-    await detach(kit, second);
-    const third = await connect(kit, handle);
+    const third = await handOver(kit, second);
     assert.equal(third.run(run.id).state, "failed");
     await assert.rejects(kit.within("the result", third.run(run.id).result()), { name: "AbortError" });
     assert.equal((await kit.succeedWith(third, code.print("goes on"))).output, "goes on\n");
@@ -238,9 +217,7 @@ const keepsOrder: ConformanceCase = {
     const slow = await first.submit([python(`import time\ntime.sleep(${sleep})\nsteps.append('slow')\nsteps`)]);
     const ends = await first.submit([python("import os\nos._exit(0)"), python("steps = ['again']\nsteps")]);
     const last = await first.submit([python("steps.append('last')\nsteps")]);
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     const output = async ({ id }: SubmittedRun): Promise<string> =>
       (await kit.within("the result", second.run(id).result())).output;
     const after = kit.succeed(second, python("steps"));
@@ -284,13 +261,9 @@ print(who(), flush=True)`;
     const blocks = [{ language: "python", code }];
     const run = await first.submit(blocks);
     await kit.eventually("the second call is in progress", () => begun[1]);
-    const { handle } = first;
-    await detach(kit, first);
-
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     await kit.eventually("the third call waits", () => second.run(run.id).lastSeq > run.lastSeq || undefined);
-    await detach(kit, second);
-    const third = await connect(kit, handle, { functions: [who("third")] });
+    const third = await handOver(kit, second, { functions: [who("third")] });
     const result = await kit.within("the result", third.run(run.id).result());
     assert.equal(result.output, "first\nHostLostError\nthird\n");
     assert.deepEqual(begun, ["first", "first", "third"]);
@@ -317,9 +290,7 @@ const waitsForGiven: ConformanceCase = {
       },
     ];
     const { id } = await first.submit(blocks, { functions: [late("first")] });
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle);
+    const second = await handOver(kit, first);
     const run = await second.submit(blocks, { id, functions: [late("second")] });
     assert.equal((await kit.within("the result", run.result())).output, "second\n");
   },
@@ -337,9 +308,7 @@ const reportsRefusals: ConformanceCase = {
       result.network?.map(({ host }) => host),
       ["evil.example"],
     );
-    const { handle } = first;
-    await detach(kit, first);
-    const second = await connect(kit, handle, { network });
+    const second = await handOver(kit, first, { network });
     assert.deepEqual(await kit.within("the result", second.run(run.id).result()), result);
   },
 };

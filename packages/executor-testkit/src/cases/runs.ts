@@ -7,10 +7,10 @@ import {
   type RunEvent,
   type SubmittedRun,
 } from "@fenced/core";
-import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { assertDead } from "../observe/heartbeat.ts";
+import { eventsOf } from "../observe/run-events.ts";
 import { beating, untilRunning } from "../observe/until-running.ts";
 
 /** Runs that were submitted. */
@@ -121,15 +121,6 @@ export const runs: ConformanceGroup = {
 async function submitAnything(executor: CodeExecutor, given: readonly unknown[]): Promise<unknown> {
   const submit: unknown = Reflect.get(executor, "submit");
   return typeof submit === "function" ? Reflect.apply(submit, executor, given) : undefined;
-}
-
-function eventsOf(kit: CaseContext, submitted: SubmittedRun, after?: number): Promise<RunEvent[]> {
-  const read = async (): Promise<RunEvent[]> => {
-    const all: RunEvent[] = [];
-    for await (const event of submitted.events({ after })) all.push(event);
-    return all;
-  };
-  return kit.within("the events", read());
 }
 
 function executionEvents({ event }: RunEvent): ExecutionEvent[] {

@@ -36,6 +36,17 @@ export function detach(kit: CaseContext, executor: CodeExecutor): Promise<void> 
   return kit.within("detach()", detaching);
 }
 
+/** Lets go of a session, and connects to it as another program would. */
+export async function handOver(
+  kit: CaseContext,
+  executor: CodeExecutor,
+  options?: ConnectExecutorOptions,
+): Promise<CodeExecutor> {
+  const { handle } = executor;
+  await detach(kit, executor);
+  return connect(kit, handle, options);
+}
+
 /** The handle that a host program has reported. */
 export function reportedHandle(reports: readonly unknown[]): SessionHandle {
   const started = reports.find(isHandle);
