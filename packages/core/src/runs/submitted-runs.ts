@@ -218,23 +218,24 @@ class Submission implements RunningSubmission {
   readonly #log: RunLog;
   readonly #cancelling: AbortController;
   readonly #read: SubmissionParts["read"];
-  /** What is known of a run of an earlier program before its events are here. */
-  readonly #left: Pick<LeftRun, "state" | "lastSeq"> | undefined;
+  /** The position of the last event of a run of an earlier program, before its events are here. */
+  readonly #leftSeq: number;
   #result: Promise<CodeResult> | undefined;
-  #state: SubmittedRun["state"] = "running";
-  #hasBegun = false;
+  #state: SubmittedRun["state"];
+  #hasBegun: boolean;
   #resultSize = 0;
   #end: () => void = () => {};
   /** Resolves `taken`. */
   take: () => void = () => {};
 
-  constructor({ id, uuid, content, state, lastSeq, cancelling, read, sizeOf }: SubmissionParts) {
+  constructor({ id, uuid, content, state, lastSeq = 0, cancelling, read, sizeOf }: SubmissionParts) {
     this.id = id;
     this.uuid = uuid;
     this.content = content;
     this.#cancelling = cancelling;
-    this.#left = state !== undefined && lastSeq !== undefined ? { state, lastSeq } : undefined;
-    this.#hasBegun = this.#left !== undefined;
+    this.#state = state ?? "running";
+    this.#leftSeq = lastSeq;
+    this.#hasBegun = state !== undefined;
     this.#sizeOf = sizeOf;
     this.#log = new RunLog(mostEventBytes, sizeOf);
     this.#read = read;
@@ -244,15 +245,15 @@ class Submission implements RunningSubmission {
     this.taken = new Promise((resolve) => {
       this.take = resolve;
     });
-    if (this.#left) this.take();
+    if (this.#hasBegun) this.take();
   }
 
   get state(): SubmittedRun["state"] {
-    return this.#result ? this.#state : (this.#left?.state ?? "running");
+    return this.#state;
   }
 
   get lastSeq(): number {
-    return Math.max(this.#log.lastSeq, this.#left?.lastSeq ?? 0);
+    return Math.max(this.#log.lastSeq, this.#leftSeq);
   }
 
   /** True once a block has begun. */

@@ -209,12 +209,14 @@ describe("runs that an earlier program has submitted", () => {
 
   it("are read when somebody asks, and keep the numbers of their events", async () => {
     let reads = 0;
+    const states: string[] = [];
     const runs = runsOf(() => printing(["new"]));
     const numbered = async function* (): AsyncGenerator<RunEvent> {
       reads += 1;
       yield { seq: 1, event: printed("one") };
       yield { seq: 4, event: { type: "gap", events: 3 } };
       yield { seq: 5, event: printed("two") };
+      states.push(runs.run("left").state);
       yield { seq: 8, event: { type: "result", result: emptyResult } };
     };
     runs.adopt([{ ...identity, state: "finished", lastSeq: 8, read: numbered }], new Map([["old", "content"]]));
@@ -225,6 +227,8 @@ describe("runs that an earlier program has submitted", () => {
     expect((await collect(run, 4)).map(({ seq }) => seq)).toEqual([5, 8]);
     expect((await collect(run, 5)).map(({ seq }) => seq)).toEqual([8]);
     expect([await run.result(), reads]).toEqual([emptyResult, 1]);
+    // It does not run again while it is read.
+    expect(states).toEqual(["finished"]);
     expect(() => runs.run("old")).toThrow(RunNotFoundError);
     expect(() => runs.submit(someBlocks, { id: "old" })).toThrow(InvalidInputError);
     expect(() => runs.submit(someBlocks, { id: "left" })).toThrow(InvalidInputError);
