@@ -6,8 +6,6 @@ import {
   type ExecutionEvent,
   InvalidInputError,
   QuotaExceededError,
-  type SubmitOptions,
-  type SubmittedRun,
   SubmittedRuns,
   type WorkspaceFiles,
 } from "@fenced/core";
@@ -151,10 +149,12 @@ export class ExecutorSessions implements AsyncDisposable {
       run: (...call) => this.run(key, ...call),
       runStream: (...call) => this.runStream(key, ...call),
       runs: () => this.#runsOf(key),
-      ...(this.#options.onDrain === "detach" && { submit: (...call) => this.#submit(key, ...call) }),
+      ...(this.#options.onDrain === "detach" && {
+        submit: (...call) => this.#inSession(key, undefined, (session) => session.submit(...call)),
+      }),
       files: () => this.files(key),
       end: () => this.end(key),
-      use: (action, signal) => this.#use(key, action, signal),
+      use: (action, signal) => this.#inSession(key, signal, (session) => session.use(action, signal)),
       onSessionLost: (listener) => this.#listen(key, listener),
       get current() {
         return current();
@@ -199,15 +199,6 @@ export class ExecutorSessions implements AsyncDisposable {
   /** Ends all sessions at once. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.drain({ graceMs: 0 });
-  }
-
-  /** Submits a run that goes on in the key's place, whichever process has the session. */
-  async #submit(
-    key: string,
-    blocks: readonly CodeBlock[],
-    options: SubmitOptions | undefined,
-  ): Promise<SubmittedRun | undefined> {
-    return this.#inSession(key, undefined, (session) => session.submit(blocks, options));
   }
 
   /** The key's submitted runs, which are kept until its session ends. */
@@ -274,11 +265,7 @@ export class ExecutorSessions implements AsyncDisposable {
     }
   }
 
-  /** Calls `action` with the key's executor. */
-  #use<T>(key: string, action: (executor: CodeExecutor) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    return this.#inSession(key, signal, (session) => session.use(action, signal));
-  }
-
+  /** Calls `action` with the key's session, and again with the next one if the session leaves before the call begins. */
   async #inSession<T>(
     key: string,
     signal: AbortSignal | undefined,

@@ -47,12 +47,11 @@ export class HeldSession {
     this.#events = events;
     this.#stopTimeoutMs = stopTimeoutMs;
     this.#checkpoints = store && new SessionCheckpoints({ lease, store, limitMs: stopTimeoutMs, onError });
-    const opening = new SessionOpening(lease, options);
-    this.#opening = opening;
+    this.#opening = new SessionOpening(lease, options);
     this.#owned = new OwnedExecutor({
-      create: (starting) => opening.create(starting),
+      create: (starting) => this.#opening.create(starting),
       onCreated,
-      prepare: async (executor) => opening.check(executor),
+      prepare: async (executor) => this.#opening.check(executor),
       letGo: (executor) => this.#letGo(executor),
       startTimeoutMs,
       stopTimeoutMs,
