@@ -106,7 +106,9 @@ export interface CodeExecutor extends AsyncDisposable {
    * Submitting the same blocks under the same id again, with the same input and variables, returns the same run, which is
    * never executed twice, unless it failed before its first block began. The program does not wait for readers. The
    * executor keeps the first and last events of each run, up to 1 MiB, and the 100 runs that ended last, up to 256 MiB;
-   * it remembers the ids of 10,000 older ones. A `stop()` ends runs, but what is kept stays.
+   * it remembers the ids of 10,000 older ones. A `stop()` ends runs, but what is kept stays. Where
+   * `capabilities.keepsRuns` is true, a run goes on without this program, and belongs to the session: every program that
+   * connects to that finds it.
    *
    * @returns the run, which need not have begun.
    * @throws InvalidInputError if there are no blocks, an option is unknown or wrong, or the id was used for
