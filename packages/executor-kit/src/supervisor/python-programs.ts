@@ -53,6 +53,7 @@ export const measureProgram: string = withModules({
 /** Loaded by the supervisor to go on with submitted runs without its host. */
 export const runsProgram: string = withModules({
   _fenced_run_log: readFileSync(new URL("./runs/run_log.py", import.meta.url), "utf8"),
+  _fenced_run_displays: readFileSync(new URL("./runs/run_displays.py", import.meta.url), "utf8"),
   _fenced_run_calls: readFileSync(new URL("./runs/run_calls.py", import.meta.url), "utf8"),
   _fenced_runs: readFileSync(new URL("./runs/runs.py", import.meta.url), "utf8"),
 });

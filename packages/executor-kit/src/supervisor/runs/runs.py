@@ -14,15 +14,16 @@ import _fenced_run_calls as run_calls
 import _fenced_supervisor as supervisor
 import _fenced_tunnels as tunnels
 from _fenced_channel import HEADER, channel
-from _fenced_run_log import ERR, EXIT, NOTE, OUT, OVER, REFUSED, RICH, RICH_EXIT, Log
+from _fenced_run_displays import Displays
+from _fenced_run_log import ERR, EXIT, NOTE, OUT, OVER, REFUSED, RICH_EXIT, Log
 from _fenced_wire import RUN_ENTRY, RUN_TOLD, SESSION, STDERR, STDOUT
 
 # Runs that have ended: how many are kept, and their size; and how many ids of others are remembered.
 MOST_ENDED, MOST_ENDED_BYTES, MOST_FORGOTTEN = 100, 67108864, 10000
 # What unfinished runs may take: what they have room for, and what was submitted.
 MOST_UNFINISHED_BYTES = 67108864
-# Displays of unfinished runs, and how many one run has; the longest one, as in `display-messages.ts`.
-MOST_RICH_BYTES, MOST_RICH, LONGEST_RICH = 33554432, 10000, 33554432
+# Displays of unfinished runs, in bytes.
+MOST_DISPLAY_BYTES = 33554432
 # Notes of one run, in bytes.
 MOST_NOTE_BYTES = 2097152
 PIECE = 262144
@@ -68,9 +69,10 @@ class Run:
         # Why it is to end: `timeout`, `cancelled`, `stopped`.
         self.cause = None
         self.next = self.opening = None
-        # What a program said before the block, and a display that has not arrived completely.
-        self.said, self.rich, self.skipping = b"", bytearray(), 0
-        self.rich_bytes = self.rich_count = self.note_bytes = 0
+        # What a program said before the block.
+        self.said = b""
+        self.displays = Displays(self.log)
+        self.note_bytes = 0
         # The last entry that the host has; `None` if it does not follow. And the last one that it was sent.
         self.cursor, self.sent = None, 0
 
@@ -127,7 +129,8 @@ class Run:
         else:
             self.block += 1
             self.began, self.block_until = now, min(now + self.limit, self.until)
-            self.said, self.rich, self.skipping = b"", bytearray(), 0
+            self.said = b""
+            self.displays.begin_block()
             self.log.begin_block()
             step = self.steps[self.block]
             first = "write" if "write" in step else "main" if "main" in step else "say"
@@ -240,49 +243,11 @@ class Run:
             self.log.print(OUT, bytes(data))
         elif kind == STDERR:
             self.log.print(ERR, bytes(data))
-        else:
-            self.take_rich(data)
-
-    def take_rich(self, data):
-        """Takes parts of displays; each becomes one entry."""
-        while len(data):
-            if self.skipping:
-                count = min(self.skipping, len(data))
-                self.skipping -= count
-                data = data[count:]
-                continue
-            wanted = 4 if len(self.rich) < 4 else 4 + struct.unpack_from(">I", self.rich)[0]
-            count = min(wanted - len(self.rich), len(data))
-            self.rich += data[:count]
-            data = data[count:]
-            if len(self.rich) < 4:
-                return
-            size = struct.unpack_from(">I", self.rich)[0]
-            if size > LONGEST_RICH:
-                # No display: code has written there. The host finds that out, too.
-                self.add_rich(bytes(self.rich))
-                self.skipping, self.rich = 1 << 62, bytearray()
-                self.end_forger()
-            elif len(self.rich) == 4 and size and not self.has_room(size):
-                self.skipping, self.rich = size, bytearray()
-                self.add_rich(b"")
-            elif len(self.rich) == 4 + size:
-                self.rich_bytes += size
-                self.add_rich(bytes(self.rich))
-                self.rich = bytearray()
-
-    def has_room(self, size):
-        used = sum(each.rich_bytes + len(each.rich) for each in runs.values() if each.state == "running")
-        return used + size <= MOST_RICH_BYTES
-
-    def add_rich(self, message):
-        self.rich_count += 1
-        if self.rich_count <= MOST_RICH:
-            self.log.add(RICH, message)
-        else:
-            self.log.skip(RICH)
+        elif not self.displays.take(data, has_room):
+            self.end_forger()
 
     def end_forger(self):
+        """These are no displays: code has written there."""
         for block in blocks.blocks.values():
             if block.sink is self:
                 block.killing = True
@@ -428,6 +393,12 @@ def obey(number, payload):
             runs[number].note(rest)
     elif verb == b"follow":
         channel.send(RUN_TOLD, number, b"forgotten")
+
+
+def has_room(size):
+    """Whether another display of this size can be kept."""
+    used = sum(each.displays.size for each in runs.values() if each.state == "running")
+    return used + size <= MOST_DISPLAY_BYTES
 
 
 def is_taken():
