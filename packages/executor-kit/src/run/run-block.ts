@@ -120,7 +120,10 @@ async function runIn(place: Place, block: CodeBlock, { given, conditions, output
   }
   const { index, host = nothingChosen } = conditions;
   const runWith = (env?: Readonly<Record<string, string>>): Promise<BlockOutcome> => {
-    const run = blockRun(prepared, { ...conditions, env: { ...given.env, ...conditions.env, ...env } });
+    const run = blockRun(prepared, {
+      ...conditions,
+      env: { ...given.env, ...conditions.env, ...env },
+    });
     const { maxWorkspaceBytes } = given;
     if (maxWorkspaceBytes === undefined) return place.run(run, output);
     return guardWorkspace(place, maxWorkspaceBytes, output, (sink) => place.run(run, sink));
