@@ -32,6 +32,13 @@ describe("fenced-e2b", () => {
     expect(() => parseOptions(args)).toThrow(message);
   });
 
+  it("shows one default of each option", async () => {
+    const { child } = start(["--help"]);
+    const shown = await text(child.stdout);
+    expect(shown.replaceAll(/\s+/g, " ")).toContain("repeatable (default: base=python:3-slim) --port");
+    expect(shown).not.toContain("default: []");
+  });
+
   it("says that its port is taken, without a stack trace", { timeout: 60_000 }, async () => {
     const taken = createServer().listen(0, "::1");
     await once(taken, "listening");

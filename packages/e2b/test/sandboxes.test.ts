@@ -91,6 +91,7 @@ describe("sandboxes", needs("python3", "bash"), () => {
     await Sandbox.create("base", server.client);
     const refused = await post({ templateID: "base" });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(await refused.json()).toMatchObject({ message: expect.stringContaining("1 sandboxes, the most") });
     const unknown = await post({ templateID: "moon" });
     expect([unknown.status, await unknown.json()]).toEqual([
       404,

@@ -57,11 +57,10 @@ function createCommand(): Command {
   return new Command("fenced-e2b")
     .description("A server that speaks E2B's protocol, for the unmodified package e2b.")
     .version(packageVersion())
-    .option(
-      "--template <name=image>",
-      "a template and its image, or os-sandbox; repeatable (default: base=python:3-slim)",
-      template,
-      [],
+    .addOption(
+      new Option("--template <name=image>", "a template and its image, or os-sandbox; repeatable")
+        .argParser(template)
+        .default([], "base=python:3-slim"),
     )
     .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
     .option("--host <address>", "the address to listen on", "127.0.0.1")

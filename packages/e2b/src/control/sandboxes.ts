@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import type { CodeExecutor } from "@fenced/core";
+import { type CodeExecutor, QuotaExceededError } from "@fenced/core";
 import { afterMs } from "@fenced/core/abort";
 import { type DrainOptions, ExecutorSessions } from "@fenced/pool";
 import type { ReportingOptions, SandboxTemplate } from "../e2b-handler-options.ts";
@@ -40,6 +40,7 @@ export class Sandboxes {
   async create({ timeoutMs, signal, ...wanted }: NewSandbox): Promise<Sandbox> {
     this.#template(wanted.templateId);
     this.#checkTimeout(timeoutMs);
+    this.#checkRoom();
     const settings: SandboxSettings = { ...wanted, id: newId() };
     const { id } = settings;
     this.#starting.set(id, settings);
@@ -123,6 +124,16 @@ export class Sandboxes {
     if (timeoutMs <= maxTimeoutMs) return;
     const hours = Math.round(maxTimeoutMs / 36_000) / 100;
     throw new E2BFailure(400, `Timeout cannot be greater than ${hours} hours`);
+  }
+
+  /** The sessions refuse more, too, but name their own option. */
+  #checkRoom(): void {
+    const { maxSandboxes = 32 } = this.#options;
+    const { open, starting, ending } = this.#sessions.counts;
+    if (open + starting + ending < maxSandboxes) return;
+    throw new QuotaExceededError(`There are already ${maxSandboxes} sandboxes, the most that this server allows`, {
+      remedy: "Kill one, try again when one has ended, or raise `maxSandboxes` (`--max-sandboxes`).",
+    });
   }
 
   #lost(id: string, reason: string): void {
