@@ -17,7 +17,7 @@ export function requirement(issue: z.core.$ZodRawIssue): string {
     case "too_big":
       return bound(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most");
     case "unrecognized_keys":
-      return issue.keys.map((key) => suggestion(key, knownNames(issue.inst))).join(" ");
+      return [...new Set(issue.keys.map((key) => suggestion(key, knownNames(issue.inst))))].join(" ");
     default:
       return "must have a different value";
   }

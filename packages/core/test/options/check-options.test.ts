@@ -70,6 +70,7 @@ describe("checkOptions", () => {
       'Place: unknown options "nework", "envs". Did you mean "network"? Did you mean "env"?',
     ],
     [{ docker: { host: "x", cert: "y" } }, 'Place: unknown option "docker.cert". The options are host, certPath.'],
+    [{ docker: { host: "x", one: 1, two: 2 } }, /"docker.two". The options are host, certPath\.(?! The options)/],
     [JSON.parse('{"__proto__": {"network": "none"}}'), /^Place: unknown option "__proto__"\./],
   ])("rejects unknown options with the nearest known one: %j", (options, message) => {
     expect(refusal(options)).toMatch(message);
