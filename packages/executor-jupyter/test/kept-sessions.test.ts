@@ -258,6 +258,17 @@ for _ in range(20):
       await expect(connect(handle)).rejects.toThrow(/has ended: the server no longer has its kernel/);
     });
 
+    // The server takes some 18 s to give the kernel up.
+    it("tells so also while the server still tries to start its kernel again", nightly, async () => {
+      const executor = create({ keepAliveMs: 1000 });
+      await executor.start();
+      const { handle } = executor;
+      await executor.detach();
+      await expect.poll(() => keepers(server), { timeout: 60_000 }).toEqual([]);
+      await expect(connect(handle)).rejects.toThrow(/has ended: .* Nobody was connected/);
+      await expect.poll(() => remains(server), { timeout: 90_000, interval: 500 }).toEqual([]);
+    });
+
     it("ends when its kernel is deleted on the server, and the next call starts another one", async () => {
       await using executor = create();
       await executor.executeCodeBlocks(python("x = 1\nopen('kept.txt', 'w').write('kept')"));

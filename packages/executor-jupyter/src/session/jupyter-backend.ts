@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FencedError } from "@fenced/core";
 import {
   type Backend,
@@ -27,7 +28,7 @@ import {
 import { makeHostDirectory, removeHostDirectory } from "../servers/host-directory.ts";
 import type { ServerLease } from "../servers/jupyter-server.ts";
 import { ServerClient } from "../servers/server-client.ts";
-import { adopt, connectKept, endKeeper, type KeptKernel } from "./kept-kernel.ts";
+import { adopt, connectKept, doesNotAnswer, endKeeper, type KeptKernel } from "./kept-kernel.ts";
 import { type KernelLeft, type KernelPast, KernelPlace, type LiveKernel } from "./kernel-place.ts";
 import type { LeftKernel } from "./left-kernel.ts";
 import type { SessionSettings } from "./session-settings.ts";
@@ -36,6 +37,10 @@ import type { SessionSettings } from "./session-settings.ts";
 const firstReadyMs = 30_000;
 /** The same for the last kernel that is tried. */
 const lastReadyMs = 120_000;
+/** Milliseconds for which a server starts a kernel again that its session's keeper ends each time. */
+const startedAgainMs = 30_000;
+/** Milliseconds between two looks whether it has given up. */
+const lookMs = 500;
 
 /** A lease on a server and a workspace there, in which one kernel after another is started. */
 export class JupyterBackend implements Backend<KernelPlace> {
@@ -196,7 +201,7 @@ export class JupyterBackend implements Backend<KernelPlace> {
     } catch (error) {
       kept?.kernel.disconnect();
       await kept?.link.detach();
-      if (!(error instanceof PlaceGone)) throw error;
+      if (!(error instanceof PlaceGone)) throw await this.#notConnected(kernelId, error, signal);
       if (!kept) return this.#openStartedAgain(left, error, signal);
       await deleteKernel(this.#client, kernelId).catch(ignoreUnreachable);
       return this.#openPatiently(signal, { isLeft: true, lostState: `The kernel was replaced: ${error.message}` });
@@ -206,18 +211,45 @@ export class JupyterBackend implements Backend<KernelPlace> {
   /** The kernel of a session that an earlier program has left has died, and the server has started it again. */
   async #openStartedAgain(left: LeftKernel, cause: PlaceGone, signal: AbortSignal): Promise<KernelPlace> {
     const { kernelId } = left;
-    const where = `on the Jupyter server at ${this.#client.address.baseUrl}`;
-    if (!(await findKernel(this.#client, kernelId, 20_000))) throw sessionHasEnded(where, true, cause);
-    const kernel = await Kernel.connect({ ...this.#linkOptions(kernelId), readyWithinMs: lastReadyMs }, signal);
+    if (!(await findKernel(this.#client, kernelId, 20_000))) throw sessionHasEnded(this.#where, true, cause);
+    const connecting = Kernel.connect({ ...this.#linkOptions(kernelId), readyWithinMs: lastReadyMs }, signal);
+    const kernel = await connecting.catch(async (error: unknown) => {
+      throw await this.#notConnected(kernelId, error, signal);
+    });
     try {
       const lostState = `The kernel is gone: ${kernelDied}`;
       return this.#placeOf(await this.#equipKept(kernel, { isLeft: true, lostState }, signal));
     } catch (error) {
       if (error instanceof KernelAbandoned) await deleteKernel(this.#client, kernelId).catch(ignoreUnreachable);
-      throw error instanceof PlaceGone ? sessionHasEnded(where, true, error) : error;
+      throw error instanceof PlaceGone ? sessionHasEnded(this.#where, true, error) : error;
     } finally {
       kernel.disconnect();
     }
+  }
+
+  /**
+   * The error for a kernel that an earlier program has left and that does not answer. For a while after a session has ended, the server
+   * still starts its kernel again, in vain.
+   */
+  async #notConnected(kernelId: string, error: unknown, signal: AbortSignal): Promise<unknown> {
+    signal.throwIfAborted();
+    const hasDied = error instanceof Error && error.cause instanceof KernelLostError && error.cause.end.kind === "died";
+    if (FencedError.isInstance(error) && !hasDied) return error;
+    const end = performance.now() + (hasDied ? startedAgainMs : 0);
+    while (await this.#hasKernel(kernelId)) {
+      if (performance.now() > end) return FencedError.isInstance(error) ? error : doesNotAnswer(error);
+      await sleep(lookMs, undefined, { signal });
+    }
+    return sessionHasEnded(this.#where, true, new PlaceGone("the server no longer has its kernel"));
+  }
+
+  async #hasKernel(kernelId: string): Promise<boolean> {
+    const kernel = await findKernel(this.#client, kernelId, 20_000);
+    return kernel !== undefined && kernel.executionState !== "dead";
+  }
+
+  get #where(): string {
+    return `on the Jupyter server at ${this.#client.address.baseUrl}`;
   }
 
   /** Gives a kernel a keeper, and a connection to that in place of the one that it has. */

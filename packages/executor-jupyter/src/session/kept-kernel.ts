@@ -72,8 +72,14 @@ async function isIdle(helper: PythonHelper, withinMs: number): Promise<boolean> 
 async function askHelper(helper: PythonHelper): Promise<unknown> {
   const answer = await helper.demand("adopt");
   if (answer !== undefined) return answer;
-  throw new BackendUnavailableError("The session's kernel does not answer", {
+  throw doesNotAnswer();
+}
+
+/** The error for a kernel that an earlier program has left and that is silent. */
+export function doesNotAnswer(cause?: unknown): BackendUnavailableError {
+  return new BackendUnavailableError("The session's kernel does not answer", {
     remedy: "It may be busy in native code: connect again later.",
+    cause,
   });
 }
 
