@@ -31,7 +31,7 @@ export type SandboxTemplate = (request: SandboxRequest) => CodeExecutor | Promis
 export interface E2BHandlerOptions {
   /** How sandboxes are created, by the names that clients use. `e2b` asks for `base` if its user names none. */
   readonly templates: Readonly<Record<string, SandboxTemplate>>;
-  /** The keys that clients may have. Those of one key cannot see the sandboxes of another. */
+  /** The keys that clients may have, each at least 16 visible ASCII characters long. Those of one key cannot see the sandboxes of another. */
   readonly apiKeys: readonly [string, ...string[]];
   /**
    * The domain whose subdomains `PORT-SANDBOX.domain` lead to this server, with the port if it is not 443. Default: none;
@@ -56,12 +56,14 @@ export interface ReportingOptions extends E2BHandlerOptions {
   readonly onError: (error: unknown) => void;
 }
 
+const apiKey = z.string().regex(/^[\x21-\x7e]{16,}$/, "must be at least 16 visible ASCII characters long");
+
 /** Validates the options. */
 export const e2bHandlerOptions: z.ZodType<E2BHandlerOptions> = optionsSchema({
   templates: z
     .record(z.string().min(1), callbackOption<SandboxTemplate>())
     .refine((templates) => Object.keys(templates).length > 0, "must have at least one template"),
-  apiKeys: z.tuple([z.string().min(1)], z.string().min(1)).readonly(),
+  apiKeys: z.tuple([apiKey], apiKey).readonly(),
   domain: z
     .string()
     .regex(/^[\w.-]+(?::\d+)?$/, "must be a domain, perhaps with a port: sandboxes.example:8443")

@@ -80,6 +80,10 @@ describe("sandboxes", needs("python3", "bash"), () => {
     }
   });
 
+  it.each(["short", "e2b_0123456789 abcdef"])("need a key that cannot be guessed: %s", async (key) => {
+    await expect(startServer({ apiKeys: [key] })).rejects.toThrow(/at least 16 visible ASCII characters/);
+  });
+
   it("are limited in number, and unknown templates are named", async () => {
     await using server = await startServer({ maxSandboxes: 1 });
     const post = (body: object) =>
