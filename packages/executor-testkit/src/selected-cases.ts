@@ -377,6 +377,7 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   "submitted run of a session that outlives its program": [
     "goes on after kill -9, and another program reads the same events and the result",
     "reports what the network policy refused to every program",
+    "waits with its connections for a program while none is connected",
   ],
   leaks: ["nothing remains after the program dies of SIGKILL"],
 };

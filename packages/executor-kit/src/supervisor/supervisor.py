@@ -269,6 +269,10 @@ def hear_server():
         leave()
     if stream is not None:
         new_host.begin(stream)
+    elif keeper.is_cut:
+        tunnels.rest(tunnels.NETWORK)
+    else:
+        tunnels.attend(tunnels.NETWORK)
 
 
 def read_ready():

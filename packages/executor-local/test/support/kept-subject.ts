@@ -79,6 +79,7 @@ export async function keptSubject(kind: keyof typeof kinds): Promise<ExecutorSub
     name: `LocalCommandLineCodeExecutor, ${kind},`,
     create: (options) => createKept({ ...options, ...kinds[kind] }),
     connect: connectKept,
+    takesNetworkPolicy: kind === "stateful-sandboxed",
     hostCommand: [...(await bundledCommand(path.join(import.meta.dirname, "../fixtures/executor-host.ts"))), kind],
     listResources: remains,
   };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type CodeBlock,
   hostFunction,
@@ -12,7 +13,8 @@ import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
 import { hostFunctionsIn, keepsRuns, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
-import { connect, handOver, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { connect, detach, handOver, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { PlayedHost } from "../observe/play-host.ts";
 import { eventsOf } from "../observe/run-events.ts";
 import { fetching, inPython, policy, python } from "./network-credentials.ts";
 
@@ -313,6 +315,54 @@ const reportsRefusals: ConformanceCase = {
   },
 };
 
+const waitsForTheNetwork: ConformanceCase = {
+  name: "waits with its connections for a program while none is connected",
+  needs: [keepsRuns, ...inPython],
+  async run(kit) {
+    await using host = await PlayedHost.http((_request, response) => void response.end("answered"));
+    const network = policy();
+    const first = await start(kit, { network });
+    const late = `import time\ntime.sleep(${aloneMs / 1000})\n`;
+    const run = await first.submit([
+      python(`${late}${fetching(`http://good.example:${host.port}/`)}${fetching("http://evil.example/")}`),
+    ]);
+    for await (const { event } of run.events()) if (event.type === "block-start") break;
+    const { handle } = first;
+    await detach(kit, first);
+    await delay(3 * aloneMs);
+    const second = await connect(kit, handle, { network });
+    const result = await kit.within("the result", second.run(run.id).result());
+    assert.match(result.output, /^answered\n403 /);
+    assert.deepEqual(
+      result.network?.map(({ host: name }) => name),
+      ["evil.example"],
+    );
+  },
+};
+
+const saysWhatItWaitedFor: ConformanceCase = {
+  name: "says that it waited for a program if its time limit ends it",
+  needs: [keepsRuns, ...inPython, hostFunctionsIn("python")],
+  async run(kit) {
+    const ask = hostFunction({ name: "ask", description: "Answers.", input: z.object({}), execute: () => "answer" });
+    const network = policy();
+    const first = await start(kit, { network, functions: [ask] });
+    const late = `import time\ntime.sleep(${aloneMs / 1000})\n`;
+    const timeoutMs = 6 * aloneMs;
+    const asks = "import threading\nfrom functions import ask\nthreading.Thread(target=ask, daemon=True).start()\n";
+    const run = await first.submit([python(`${late}${asks}${fetching("http://good.example/")}`)], { timeoutMs });
+    // It has begun.
+    for await (const { event } of run.events()) if (event.type === "block-start") break;
+    const { handle } = first;
+    await detach(kit, first);
+    await delay(timeoutMs + aloneMs);
+    const second = await connect(kit, handle, { network, functions: [ask] });
+    const result = await kit.within("the result", second.run(run.id).result());
+    assert.equal(result.timedOut, true);
+    assert.match(result.output, /waiting for host functions and the network: no program was connected/);
+  },
+};
+
 /** Submitted runs of sessions that outlive their programs. */
 export const keptRuns: ConformanceGroup = {
   name: "submitted run of a session that outlives its program",
@@ -327,5 +377,7 @@ export const keptRuns: ConformanceGroup = {
     waitsForFunctions,
     waitsForGiven,
     reportsRefusals,
+    waitsForTheNetwork,
+    saysWhatItWaitedFor,
   ],
 };

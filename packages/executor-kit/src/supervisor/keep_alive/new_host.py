@@ -30,6 +30,8 @@ def begin(descriptor):
     for number in list(tunnels.numbers):
         # A program that lives on learns that it has not received everything.
         tunnels.drop(number, b"")
+    # Those that connect from now on wait until this host listens.
+    tunnels.rest(tunnels.NETWORK, is_new_host=True)
     for number in list(feeds.feeds):
         feeds.end(number)
     for given in blocks.inputs.values():

@@ -151,8 +151,11 @@ class Server:
         if now - self.beaten < BEAT:
             return
         self.beaten = now
+        self.say(b"-" if self.link is None and self.begun else b".")
+
+    def say(self, word):
         try:
-            self.control.send(b"-" if self.link is None and self.begun else b".")
+            self.control.send(word)
         except OSError:
             pass
 
@@ -263,6 +266,8 @@ class Server:
         if connection is self.link:
             self.link = None
             self.alone = time.monotonic()
+            # It may be back before the next sign of life, but what begins now has nobody who answers.
+            self.say(b",")
         if connection is self.first and not self.begun:
             # Nobody else has the key, and nobody was accepted.
             self.over = True
@@ -401,6 +406,7 @@ class Server:
                 # The answer says that it has arrived: what carries the connection may keep it open.
                 self.program = self.link = None
                 self.alone = time.monotonic()
+                self.say(b",")
                 self.dismiss(connection)
                 return
             elif kind == wire.END:

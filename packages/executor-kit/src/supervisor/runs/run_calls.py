@@ -8,6 +8,7 @@ import os
 import select
 import struct
 
+import _fenced_keeper as keeper
 import _fenced_tunnels as tunnels
 from _fenced_channel import HEADER, channel, events
 from _fenced_wire import RUN_CALL, RUN_TOLD
@@ -184,6 +185,11 @@ def send_waiting(run, block):
     for call in list(calls.values()):
         if call.caller.run is run and call.caller.block == block and not call.sent:
             call.send()
+
+
+def is_waiting(run):
+    """Whether calls of a run wait for a host, or for one that has the function."""
+    return any(call.caller.run is run and (keeper.is_cut or not call.begun) for call in calls.values())
 
 
 def change_host():

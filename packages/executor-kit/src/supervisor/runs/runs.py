@@ -34,6 +34,8 @@ KILLED, BUS_ERROR = 137, 135
 # block's own file may add, and the exit code of a block that has exceeded the limit.
 LOOK, MEASURING_SHARE, OWN_FILES, WORKSPACE_FULL = 0.1, 0.2, 1048576, 153
 FULL = ("No space left on device", "Disk quota exceeded")
+# What a time limit adds to the output of a block that was waiting for a program.
+UNANSWERED = "\nThe block was waiting for %s: no program was connected to the session that could answer. Connect to it in time.\n"
 
 # By number, in the order of their submission; and those that the host is still sending.
 runs, incoming = {}, {}
@@ -212,12 +214,23 @@ class Run:
         if self.state != "running" or self.cause is not None:
             return
         self.cause = cause
+        if cause == "timeout":
+            self.say_unanswered()
         for block in list(blocks.blocks.values()):
             if block.sink is self:
                 blocks.kill(block)
         if self.opening is not None:
             self.opening = None
             self.finish_block_early()
+
+    def say_unanswered(self):
+        found = []
+        if run_calls.is_waiting(self):
+            found.append("host functions")
+        if tunnels.is_waited_for(tunnels.NETWORK):
+            found.append("the network")
+        if found and self.phase == "main":
+            self.log.print(ERR, (UNANSWERED % " and ".join(found)).encode())
 
     def finish_block_early(self):
         if self.cause in ("timeout", "full"):

@@ -9,8 +9,8 @@ import time
 connection = None
 # Whether the keeper sends the streams of hosts that replace others.
 is_server = False
-# Whether such a keeper has said last that no host is connected.
-is_alone = False
+# Whether such a keeper has said last that no host is connected; and whether that has been so for a moment at least.
+is_cut = is_alone = False
 # Seconds of this program's own running time after which a keeper that sends streams counts as stopped, and how many have passed.
 # When everything was frozen, that is nobody's silence.
 PATIENCE = 60
@@ -60,7 +60,7 @@ def descriptor():
 
 def next_host():
     """Returns the stream of the next host; `None` if there is none yet. Raises `EOFError` if the session is over."""
-    global silent, is_alone
+    global silent, is_cut, is_alone
     import _socket
 
     silent = 0
@@ -72,7 +72,7 @@ def next_host():
         raise EOFError from None
     if not word:
         raise EOFError
-    is_alone = word.endswith(b"-")
+    is_cut, is_alone = not word.endswith(b"."), word.endswith(b"-")
     found = [each for right in rights for each in struct.unpack("=%di" % (len(right[2]) // 4), right[2])]
     for each in found[:-1]:
         os.close(each)

@@ -30,6 +30,8 @@ def open_port():
         made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
         made.bind(("127.0.0.1", 0))
         tunnels.listen(tunnels.NETWORK, made)
+    # Another host may have listened before this one.
+    tunnels.attend(tunnels.NETWORK, is_heard=True)
     return made.getsockname()[1]
 
 

@@ -22,6 +22,8 @@ TAKEN_STEP = 131072
 
 # Kinds and sockets by descriptor; tunnels by descriptor and by number.
 listeners = {}
+# Kinds whose connections the kernel keeps for now; and of these, the ones for which this host has not listened.
+resting, unheard = set(), set()
 tunnels, numbers = {}, {}
 last = 0
 # Takes connections of programs that submitted runs may have started.
@@ -44,10 +46,37 @@ class Tunnel:
 
 
 def listen(kind, made):
-    made.listen(64)
+    made.listen(MOST[kind])
     made.setblocking(False)
     listeners[made.fileno()] = (kind, made)
     events.register(made.fileno(), select.EPOLLIN)
+
+
+def rest(kind, is_new_host=False):
+    """Accepts no connections of this kind: there is no host that would answer them, but there may be one later. A host that is new
+    must listen first."""
+    made = listener(kind)
+    if made is None:
+        return
+    if is_new_host:
+        unheard.add(kind)
+    if kind not in resting:
+        resting.add(kind)
+        events.unregister(made.fileno())
+
+
+def attend(kind, is_heard=False):
+    """Accepts them again."""
+    if is_heard:
+        unheard.discard(kind)
+    if kind in resting and kind not in unheard:
+        resting.remove(kind)
+        events.register(listener(kind).fileno(), select.EPOLLIN)
+
+
+def is_waited_for(kind):
+    """Whether programs have connected that nobody accepts for now."""
+    return kind in resting and bool(select.select([listener(kind)], [], [], 0)[0])
 
 
 def listener(kind):
