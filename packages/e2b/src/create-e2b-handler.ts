@@ -6,8 +6,9 @@ import { Sandboxes } from "./control/sandboxes.ts";
 import { type E2BHandlerOptions, e2bHandlerOptions } from "./e2b-handler-options.ts";
 import { envdApi } from "./envd/envd-api.ts";
 import { isSigned } from "./envd/signature.ts";
+import { interpreterApi } from "./interpreter/interpreter-api.ts";
 
-const envdPort = 49_983;
+const [envdPort, interpreterPort] = [49_983, 49_999];
 
 /** Handles requests of clients that speak E2B's protocol. */
 export interface E2BHandler extends AsyncDisposable {
@@ -51,6 +52,7 @@ export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
     const sandbox = sandboxes.find(address.id);
     if (!sandbox) return gone(address.id, "The sandbox was not found");
     if (address.port === envdPort) return envdApi(request, sandbox);
+    if (address.port === interpreterPort) return interpreterApi(request, sandbox);
     return gone(address.id, `This server does not lead to port ${address.port} of sandboxes`);
   };
   const handle = async (request: Request): Promise<Response> => {

@@ -6,6 +6,7 @@ import { ConnectError } from "../envd/connect-error.ts";
 import { PolledWatchers } from "../envd/polled-watchers.ts";
 import { SandboxProcesses } from "../envd/sandbox-processes.ts";
 import { Guest } from "../guest/guest.ts";
+import { Contexts } from "../interpreter/contexts.ts";
 import { type Usage, UsageLog } from "./usage-log.ts";
 
 /** What a sandbox was created with. */
@@ -31,6 +32,8 @@ export class Sandbox {
   readonly token: string | undefined;
   readonly trafficToken: string = newToken();
   readonly processes: SandboxProcesses;
+  /** The contexts of its code interpreter. */
+  readonly contexts: Contexts;
   readonly watchers: PolledWatchers = new PolledWatchers();
   /** Takes errors that clients only know as "internal error". */
   readonly report: (error: unknown) => void;
@@ -51,12 +54,13 @@ export class Sandbox {
     this.endAt = endAt;
     this.token = settings.isSecure ? newToken() : undefined;
     this.#executor = executor;
-    this.processes = new SandboxProcesses({
+    const surroundings = {
       processes: () => this.#processes,
       env: settings.env,
       home: executor.workspacePath,
-      guest: () => this.guest(),
-    });
+    };
+    this.processes = new SandboxProcesses({ ...surroundings, guest: () => this.guest() });
+    this.contexts = new Contexts(surroundings);
   }
 
   /** Aborted when it has ended, which breaks all of its connections. */
@@ -83,6 +87,11 @@ export class Sandbox {
   /** Whether this is the token of its `envd`, if it has one. */
   accepts(token: string | null): boolean {
     return this.token === undefined || isSameSecret(this.token, token);
+  }
+
+  /** Whether this is the token for its ports other than that of `envd`. */
+  acceptsTraffic(token: string | null): boolean {
+    return isSameSecret(this.trafficToken, token);
   }
 
   /** Call this when it has ended. */

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { blockProcess, blockSurroundings, interpreterText } from "./interpreters/interpreter-text.ts";
 import { wireModule } from "./wire/wire.ts";
+import { withModules } from "./with-modules.ts";
 
 // Used by more than one program.
 const channel: string = readFileSync(new URL("./wire/channel.py", import.meta.url), "utf8");
@@ -7,12 +9,7 @@ const processTable: string = readFileSync(new URL("./blocks/process_table.py", i
 const processes: string = readFileSync(new URL("./blocks/processes.py", import.meta.url), "utf8");
 const mounts: string = readFileSync(new URL("./files/mounts.py", import.meta.url), "utf8");
 const tunnels: string = readFileSync(new URL("./tunnels/tunnels.py", import.meta.url), "utf8");
-const blockProcess: string = readFileSync(new URL("./blocks/block_process.py", import.meta.url), "utf8");
 const files: string = readFileSync(new URL("./files/files.py", import.meta.url), "utf8");
-const blockSurroundings: string = readFileSync(
-  new URL("./interpreters/block_surroundings.py", import.meta.url),
-  "utf8",
-);
 
 /** The modules of the supervisor, in the order in which they run. */
 export const supervisorModules: Readonly<Record<string, string>> = {
@@ -96,16 +93,7 @@ export const sessionsProgram: string = withModules({
 });
 
 /** An interpreter that lives from block to block. */
-export const interpreterProgram: string = withModules({
-  _fenced_work_directory: readFileSync(new URL("./interpreters/work_directory.py", import.meta.url), "utf8"),
-  _fenced_block_process: blockProcess,
-  _fenced_descriptors: readFileSync(new URL("./interpreters/descriptors.py", import.meta.url), "utf8"),
-  _fenced_block_surroundings: blockSurroundings,
-  _fenced_displays: readFileSync(new URL("./interpreters/displays.py", import.meta.url), "utf8"),
-  _fenced_run_source: readFileSync(new URL("./interpreters/run_source.py", import.meta.url), "utf8"),
-  _fenced_interpreter_fork: readFileSync(new URL("./interpreters/interpreter_fork.py", import.meta.url), "utf8"),
-  _fenced_interpreter: readFileSync(new URL("./interpreters/interpreter.py", import.meta.url), "utf8"),
-});
+export const interpreterProgram: string = interpreterText();
 
 /**
  * Sources of Python modules for executors whose blocks run in an interpreter that lives on, by their names in
@@ -175,15 +163,3 @@ export const sessionServerProgram: string = withModules({
 
 /** Connects its standard streams to such a session. */
 export const attachProgram: string = readFileSync(new URL("./keep_alive/attach.py", import.meta.url), "utf8");
-
-/**
- * A program that creates modules from their sources and runs them in the given order, in which they import each other.
- * It imports nothing itself, because an import could come from the work directory. The JSON is also valid Python.
- */
-function withModules(programs: Readonly<Record<string, string>>): string {
-  return `import sys
-for name, program in ${JSON.stringify(programs)}.items():
-    module = sys.modules[name] = type(sys)(name)
-    exec(compile(program, "<" + name + ">", "exec"), module.__dict__)
-`;
-}

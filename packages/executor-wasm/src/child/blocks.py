@@ -71,6 +71,14 @@ def _ask(fields, data=b""):
     return json.loads(answer[4:end]), answer[end:]
 
 
+def send_display(message):
+    """Sends a message of `notebook.py` to the host; returns whether it was sent."""
+    content = sys.modules["_fenced_displays"].encode(message)
+    for at in range(0, len(content or b""), 1 << 20):
+        _ask({"op": "display"}, content[at : at + (1 << 20)])
+    return content is not None
+
+
 def _wait(seconds):
     """Waits until data arrives on a connection and delivers it, or until the time is up; `None`: no time limit."""
     milliseconds = {} if seconds is None else {"milliseconds": max(0.0, seconds * 1000)}

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { notebookModule, plotsModule } from "@fenced/executor-kit/interpreter";
 
 const wire: string = readFileSync(new URL("./wire.mjs", import.meta.url), "utf8");
 const harden: string = readFileSync(new URL("./harden.mjs", import.meta.url), "utf8");
@@ -19,8 +20,6 @@ const guestModules: string = readFileSync(new URL("./guest/modules.mjs", import.
 const guest: string = readFileSync(new URL("./guest/guest.mjs", import.meta.url), "utf8");
 
 const micropip: string = readFileSync(new URL("./micropip.py", import.meta.url), "utf8");
-const displays: string = readFileSync(new URL("./displays.py", import.meta.url), "utf8");
-const plots: string = readFileSync(new URL("./plots.py", import.meta.url), "utf8");
 const blocks: string = readFileSync(new URL("./blocks.py", import.meta.url), "utf8");
 
 /** What a Python interpreter has loaded when it starts. */
@@ -35,7 +34,7 @@ export interface PythonPrograms {
 export const blockPrograms: PythonPrograms = {
   modules: {
     _fenced: blocks,
-    _fenced_displays: `${displays}\nprepare(${JSON.stringify(plots)})\n`,
+    _fenced_displays: `${notebookModule}\nprepare(sys.modules["_fenced"].send_display, ${JSON.stringify(plotsModule)})\n`,
     _fenced_micropip: micropip,
   },
 };

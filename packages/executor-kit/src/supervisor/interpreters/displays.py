@@ -18,6 +18,8 @@ from time import sleep
 MOST = 33554432
 # IPython's shell, if IPython is installed; and the pipe for displays while a block runs.
 shell = pipe = None
+# A module that is added to this program sets it, to show the values of expressions otherwise.
+present = None
 displaying = _thread.allocate_lock()
 
 
@@ -25,6 +27,8 @@ def show(value):
     """Shows a value the way IPython would if it is installed, otherwise the way interactive Python would."""
     if value is None:
         return
+    if present is not None:
+        return present(value)
     if shell is None:
         sys.displayhook(value)
         return
@@ -50,7 +54,7 @@ def tell(message):
         sys.stderr.flush()
     except BaseException:
         pass
-    body = json.dumps(message, default=encode).encode()
+    body = encoded(message).encode()
     if len(body) > MOST:
         print("A display larger than %d MiB was left out." % (MOST >> 20), file=sys.stderr)
         return False
@@ -65,6 +69,22 @@ def tell(message):
         except OSError:
             return False
     return True
+
+
+def encoded(message):
+    try:
+        return json.dumps(message, default=encode, allow_nan=False)
+    except ValueError:
+        # JSON has no infinite numbers, and none for "not a number".
+        return json.dumps(finite(message), default=encode)
+
+
+def finite(value):
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    return [finite(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def encode(value):
@@ -104,6 +124,8 @@ def start_shell(main, directory):
         user_module=main, user_ns=vars(main), display_pub_class=Publisher, ipython_dir=directory
     )
     sys.excepthook, sys.displayhook = hooks
+    # `!ls` prints what it prints, without a terminal in between; `%matplotlib` needs no event loop of a window system.
+    shell.system, shell.enable_gui = shell.system_raw, lambda gui=None: None
     for name in ("exit", "quit"):
         vars(main).pop(name, None)
     vars(builtins)["get_ipython"] = shell.get_ipython

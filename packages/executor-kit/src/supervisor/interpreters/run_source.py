@@ -20,6 +20,9 @@ FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 AWAITS = 128
 main = types.ModuleType("__main__")
 loop = None
+# Modules that are added to this program set these: the first takes an error with its traceback instead of standard error; the
+# second turns source that is not Python into Python, or returns it as it was.
+take_error = transform = None
 
 
 def execute(source, name):
@@ -33,6 +36,9 @@ def execute(source, name):
             displays.show(evaluate(compile(ast.Expression(last.value), name, "eval", flags=FLAGS, dont_inherit=True)))
         return 0
     except SystemExit as end:
+        if take_error is not None:
+            report()
+            return 1
         return exit_code(end.code)
     except KeyboardInterrupt:
         report()
@@ -46,10 +52,11 @@ def parse(source, name):
     try:
         return compile(source, name, "exec", flags=FLAGS | ast.PyCF_ONLY_AST, dont_inherit=True)
     except SyntaxError:
-        if displays.shell is None:
+        change = transform if displays.shell is None else displays.shell.transform_cell
+        if change is None:
             raise
         # `%pip install`, `!ls`.
-        changed = displays.shell.transform_cell(source)
+        changed = change(source)
         if changed.strip() == source.strip():
             raise
         return compile(changed, name, "exec", flags=FLAGS | ast.PyCF_ONLY_AST, dont_inherit=True)
@@ -89,6 +96,8 @@ def report():
         trace = trace.tb_next
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, trace
     error = error.with_traceback(trace)
+    if take_error is not None:
+        return take_error(kind, error, trace)
     if sys.excepthook is not sys.__excepthook__:
         try:
             return sys.excepthook(kind, error, trace)

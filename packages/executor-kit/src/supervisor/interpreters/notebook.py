@@ -1,4 +1,7 @@
-"""Shows values as notebooks do, by IPython's rules, and provides the names of `IPython.display`."""
+"""Shows values as notebooks do, by IPython's rules, and provides the names of `IPython.display`, where IPython is not installed.
+
+Whoever loads this as a module calls `prepare`. Python 3.8 or later.
+"""
 
 import base64
 import itertools
@@ -7,6 +10,8 @@ import sys
 
 _longest = 33554432
 _numbers = itertools.count(1)
+# The first takes each message, and returns whether it was sent; the second returns more types that a value is displayed as.
+_send = _additions = None
 _methods = {
     "text/html": "_repr_html_",
     "text/markdown": "_repr_markdown_",
@@ -86,13 +91,13 @@ def bundle_of(value):
     whole = _method(value, "_repr_mimebundle_")
     found = whole(include=None, exclude=None) if whole else None
     if found is not None:
-        return {**bundle, **(found[0] if isinstance(found, tuple) else found)}
+        return {**bundle, **(found[0] if isinstance(found, tuple) else found), **_additions(value)}
     for kind, name in _methods.items():
         method = _method(value, name)
         content = method() if method else None
         if content is not None:
             bundle[kind] = content[0] if isinstance(content, tuple) else content
-    return bundle
+    return {**bundle, **_additions(value)}
 
 
 def _method(value, name):
@@ -147,14 +152,16 @@ def publish(bundle, display_id=None, update=False):
 def _tell(message):
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    return _send(message)
+
+
+def encode(message):
+    """A message as JSON, after its length; `None` if it is too long."""
     body = json.dumps(message, default=_encode).encode()
     if len(body) > _longest:
         print("A display larger than %d MiB was left out." % (_longest >> 20), file=sys.stderr)
-        return False
-    content = len(body).to_bytes(4, "big") + body
-    for at in range(0, len(content), 1 << 20):
-        sys.modules["_fenced"]._ask({"op": "display"}, content[at : at + (1 << 20)])
-    return True
+        return None
+    return len(body).to_bytes(4, "big") + body
 
 
 def _encode(value):
@@ -197,9 +204,14 @@ def _fill_display(names):
     names.update({each.__name__: each for each in offered}, **{name: _kind(name, kinds[name]) for name in kinds})
 
 
-def prepare(plots):
+def _fill_plots(names):
+    exec(_plots, names)
+    names["publish"] = lambda figure, bundle: publish({**bundle, **_additions(figure)})
+
+
+def prepare(send, plots, additions=lambda value: {}):
     """Makes the modules importable; `plots` is the source of the backend that matplotlib imports."""
-    code = compile(plots, "<fenced>", "exec")
-    Offered.fill.update({"_fenced_plots": lambda names: exec(code, names)})
-    Offered.fill.update({"IPython": _fill_package, "IPython.display": _fill_display})
+    global _send, _additions, _plots
+    _send, _additions, _plots = send, additions, compile(plots, "<fenced>", "exec")
+    Offered.fill.update({"_fenced_plots": _fill_plots, "IPython": _fill_package, "IPython.display": _fill_display})
     sys.meta_path.append(Offered)

@@ -1,11 +1,13 @@
 """A matplotlib backend: `show` or the end of the block displays figures as pictures and closes them."""
 
 import io
-import sys
 
 from matplotlib._pylab_helpers import Gcf
 from matplotlib.backend_bases import FigureManagerBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+# Shows a figure as a bundle of MIME types; set by `notebook.py`.
+publish = None
 
 
 class FigureManager(FigureManagerBase):
@@ -39,4 +41,4 @@ def show_figure(figure):
         return
     picture = io.BytesIO()
     figure.savefig(picture, format="png", bbox_inches="tight")
-    sys.modules["_fenced_displays"].publish({"image/png": picture.getvalue(), "text/plain": repr(figure)})
+    publish(figure, {"image/png": picture.getvalue(), "text/plain": repr(figure)})
