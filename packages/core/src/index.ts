@@ -73,12 +73,18 @@ export {
 } from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
 export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
-export type {
-  ExecutorProcesses,
-  ProcessExit,
-  ProcessOptions,
-  RunningProcess,
-  WritableProcess,
+export {
+  type ConnectedProcess,
+  type ExecutorProcesses,
+  type ListedProcess,
+  type ProcessExit,
+  type ProcessOptions,
+  type ProcessSignal,
+  processSignals,
+  type RunningProcess,
+  type TerminalProcess,
+  type TerminalSize,
+  type WritableProcess,
 } from "./execution/executor-processes.ts";
 export { capabilitiesUnknown, knownCapabilities } from "./execution/known-capabilities.ts";
 export {

@@ -72,6 +72,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      terminals: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...(checked.reuse === true ? {} : reachOf(checked)),
       isolation: "container",

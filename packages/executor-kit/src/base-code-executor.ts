@@ -42,7 +42,7 @@ import {
   type PlaceRuns,
   type RunSubmission,
 } from "./place.ts";
-import { runProgram, SessionProcesses } from "./processes/session-processes.ts";
+import { type GuardPrograms, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
 import { KeptRuns } from "./run/kept-runs.ts";
@@ -179,11 +179,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   get processes(): ExecutorProcesses | undefined {
     if (this.capabilities.processes !== true) return undefined;
     const maxBytes = this.#maxWorkspaceBytes;
-    return (this.#processes ??= new SessionProcesses<P>(this.#life, (place, given, sink) => {
-      const program = { ...given, env: { ...this.env, ...given.env } };
-      if (maxBytes === undefined) return runProgram(place, program, sink);
-      return guardWorkspace(place, maxBytes, sink, (guarded) => runProgram(place, program, guarded));
-    }));
+    const guard: GuardPrograms<P> = (place, sink, run) =>
+      maxBytes === undefined ? run(sink) : guardWorkspace(place, maxBytes, sink, run);
+    return (this.#processes ??= new SessionProcesses<P>(this.#life, { env: this.env, guard }));
   }
 
   get workspacePath(): string | undefined {

@@ -56,7 +56,14 @@ export { Leash, type LeashOptions } from "./processes/leash.ts";
 export { removalFunctions } from "./processes/removal-functions.ts";
 export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
-export { timeIsUp, type BlockEvent, type BlockOutcome, type BlockRun, type ProgramRun } from "./run/block-run.ts";
+export {
+  timeIsUp,
+  type BlockEvent,
+  type BlockOutcome,
+  type BlockRun,
+  type ProgramControls,
+  type ProgramRun,
+} from "./run/block-run.ts";
 export { feedProgram, isLiveInput } from "./processes/program-input.ts";
 export { networkVariables } from "./supervisor/tunnels/session-network.ts";
 export { OutputStreams } from "./run/output-streams.ts";

@@ -9,7 +9,7 @@ import {
 } from "@fenced/core";
 import type { FunctionPlaces } from "./functions/function-setup.ts";
 import type { WaitingCall } from "./host-calls/waiting-call.ts";
-import type { BlockOutcome, BlockRun, ProgramRun } from "./run/block-run.ts";
+import type { BlockOutcome, BlockRun, LeftProgram, ProgramRun } from "./run/block-run.ts";
 import type { RunNote, RunRecord } from "./run/kept-run.ts";
 import type { Sink } from "./run/sink.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
@@ -182,6 +182,12 @@ export interface Place {
    * `reset`. Required if the executor's `capabilities.processes` is true.
    */
   runProgram?(program: ProgramRun, sink: Sink): Promise<BlockOutcome>;
+
+  /**
+   * Returns the programs that earlier programs using this place have started by `runProgram`, each once. Default: there
+   * are none.
+   */
+  leftPrograms?(): Promise<readonly LeftProgram[]>;
 
   /**
    * Discards variables and ends all processes; files stay. Default: the place is ended, and another one opened.

@@ -68,6 +68,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      terminals: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? "open"),
       isolation: "container",

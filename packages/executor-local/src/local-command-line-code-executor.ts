@@ -83,6 +83,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: seatbelt ? [] : hostFunctionLanguages(languages),
       processes: process.platform !== "win32",
+      ...(runsSupervised(checked) && { terminals: true }),
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open")),
       isolation: checked.isolation ?? "none",
@@ -154,6 +155,11 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     const bound = [...(workDirectory === undefined ? [] : [workDirectory]), ...writable];
     return stateful ? this.makeStateful(connector.backend(), { outputDir, bound }) : connector.backend();
   }
+}
+
+/** Whether a supervisor runs the programs, at least where there is Python. */
+function runsSupervised({ isolation, warm = false, stateful = false }: LocalExecutorOptions): boolean {
+  return process.platform === "linux" && (isolation === "os-sandbox" || warm !== false || stateful);
 }
 
 /** Opens the place where each block is a process of this program. */

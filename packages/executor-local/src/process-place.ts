@@ -1,7 +1,7 @@
 import type net from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
-import { FunctionSetupError, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
+import { FunctionSetupError, InvalidInputError, type FunctionWithRequirements, type ProcessSignal } from "@fenced/core";
 import {
   blockEnvironment,
   commandLineCapabilities,
@@ -172,8 +172,8 @@ export class ProcessPlace implements Place {
     }
   }
 
-  runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
-    return this.#run(program.argv, program, sink);
+  runProgram({ argv, started, ...program }: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+    return this.#run(argv, program, sink, (pid) => started({ pid, signal: (name) => sendSignal(pid, name) }));
   }
 
   get files(): DirectoryFiles {
@@ -206,8 +206,9 @@ export class ProcessPlace implements Place {
 
   #run(
     command: readonly [string, ...string[]],
-    run: Omit<ProgramRun, "argv"> & Pick<BlockRun, "hostCalls">,
+    run: Pick<ProgramRun, "env" | "stdin"> & Pick<BlockRun, "hostCalls">,
     sink: Sink,
+    started?: (pid: number) => void,
   ): Promise<BlockOutcome> {
     const { ground, pipes, shells, env, seatbelt } = this.#parts;
     const { directories, group, mark } = ground;
@@ -225,11 +226,23 @@ export class ProcessPlace implements Place {
       },
       ...(run.stdin === undefined ? {} : { stdin: run.stdin }),
       scratch: directories.sessionDirectory,
-      onStart: (pid: number) => this.#started.add(pid),
+      onStart: (pid: number) => {
+        this.#started.add(pid);
+        started?.(pid);
+      },
       group,
       shells,
       leftOpen: this.#leftOpen,
     };
     return runProcess(spec, pipes, sink);
+  }
+}
+
+/** Sends a signal to a program that runs, which leads its own process group. */
+function sendSignal(pid: number, name: ProcessSignal): void {
+  try {
+    process.kill(-pid, name);
+  } catch {
+    // It has just ended.
   }
 }

@@ -60,6 +60,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(Object.keys(this.#table)),
       processes: true,
+      terminals: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       network: "open",
       isolation: "remote",

@@ -4,6 +4,7 @@ import { checkpoint } from "./cases/checkpoint.ts";
 import { code } from "./cases/code.ts";
 import { component } from "./cases/component.ts";
 import { concurrency } from "./cases/concurrency.ts";
+import { connectedPrograms } from "./cases/connected-programs.ts";
 import { displays } from "./cases/displays.ts";
 import { encoding } from "./cases/encoding.ts";
 import { environment } from "./cases/environment.ts";
@@ -32,6 +33,7 @@ import { startedPrograms } from "./cases/started-programs.ts";
 import { state } from "./cases/state.ts";
 import { stdin } from "./cases/stdin.ts";
 import { stream } from "./cases/stream.ts";
+import { terminals } from "./cases/terminals.ts";
 import { timeout } from "./cases/timeout.ts";
 import { workspaceLimit } from "./cases/workspace-limit.ts";
 import { workspace } from "./cases/workspace.ts";
@@ -54,6 +56,8 @@ export const allGroups: readonly ConformanceGroup[] = [
   abort,
   processes,
   startedPrograms,
+  connectedPrograms,
+  terminals,
   concurrency,
   state,
   lifecycle,

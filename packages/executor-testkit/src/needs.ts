@@ -9,6 +9,21 @@ export const processes: Need = ({ capabilities }) =>
 export const startsPrograms: Need = ({ capabilities }) =>
   capabilities.processes === true ? undefined : "capabilities.processes is not true";
 
+/** Programs alongside blocks can run on a terminal. */
+export const hasTerminals: Need = ({ capabilities }) =>
+  capabilities.terminals === true ? undefined : "capabilities.terminals is not true";
+
+/** They cannot. */
+export const lacksTerminals: Need = (kit) =>
+  startsPrograms(kit) ?? (kit.capabilities.terminals === true ? "capabilities.terminals is true" : undefined);
+
+/** The executor learns the process ids of programs alongside blocks. */
+export const learnsIds: Need = (kit) =>
+  startsPrograms(kit) ??
+  (kit.capabilities.isolation === "container" && kit.capabilities.terminals !== true
+    ? "a container without Python does not tell process ids"
+    : undefined);
+
 /** Variables survive from block to block. */
 export const stateful: Need = ({ capabilities }) => (capabilities.stateful ? undefined : "not stateful");
 

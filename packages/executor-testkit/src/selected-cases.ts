@@ -260,6 +260,19 @@ const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>> = {
     "aborting the input drops pending writes and lets the program read to the end",
     "a pending write rejects with the reason for the program's end: its signal's or a restart",
   ],
+  "programs that run": [
+    "are listed while they run, and no others",
+    "wait for a reader that does not read, until it leaves or ends them",
+    "get signals by name, with their process group",
+    "end when their time is up, and have one output if they are `merged`",
+  ],
+  terminals: [
+    "send signals by keys, and end input by Ctrl-D, not by closing the stream",
+    "change their size, and refuse absurd ones",
+    "make a program wait that floods them, and their user where the program never reads",
+    "end with their program, although a grandchild in a group of its own keeps them open",
+    "can be closed and opened again by their program",
+  ],
   concurrency: ["runs calls side by side", "runs calls one after another, first come first served"],
   state: ["variables survive a block that fails"],
   "network policy": [
@@ -359,6 +372,8 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   abort: ["during executeCodeBlocks: rejects with the reason once every process is dead"],
   "background processes": ["a process that a block leaves running lives until restart() (new-session)"],
   processes: ["runs a program with unchanged arguments, and a command line in a shell"],
+  "programs that run": ["have any number of readers and writers, and run on when one leaves"],
+  terminals: ["control their programs, which see a size, a type, keys, and both outputs in order"],
   concurrency: ["never mixes the output of 20 simultaneous calls"],
   state: ["variables survive from block to block and from call to call", "variables do not survive a block"],
   "life cycle": ["restart() clears variables and keeps files", "an executor can be started again after stop()"],

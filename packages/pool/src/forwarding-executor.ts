@@ -10,13 +10,17 @@ import {
   type ExecuteOptions,
   type ExecutionEvent,
   type ExecutorCapabilities,
+  type ConnectedProcess,
   type ExecutorProcesses,
   type FunctionPromptOptions,
   InvalidInputError,
   type ProcessOptions,
   type RestoreReceipt,
   RunNotFoundError,
+  type ListedProcess,
   type RunningProcess,
+  type TerminalProcess,
+  type TerminalSize,
   type StartOptions,
   type SubmitOptions,
   type SubmittedRun,
@@ -179,14 +183,27 @@ class ForwardingProcesses implements ExecutorProcesses {
     return this.#target.current?.processes?.ports ?? new Map<number, number>();
   }
 
+  start(options: ProcessOptions & { readonly pty: TerminalSize }): Promise<TerminalProcess>;
   start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
   start(options: ProcessOptions): Promise<RunningProcess>;
   start(options: ProcessOptions): Promise<RunningProcess> {
+    return this.#use((processes) => processes.start(options), options.signal);
+  }
+
+  list(): Promise<readonly ListedProcess[]> {
+    return this.#use((processes) => processes.list());
+  }
+
+  connect(pid: number): Promise<ConnectedProcess> {
+    return this.#use((processes) => processes.connect(pid));
+  }
+
+  #use<T>(use: (processes: ExecutorProcesses) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#target.use(async ({ processes }) => {
-      if (processes) return processes.start(options);
+      if (processes) return use(processes);
       throw new InvalidInputError("Programs cannot be started alongside blocks here", {
         remedy: "Create executors whose `capabilities.processes` is true.",
       });
-    }, options.signal);
+    }, signal);
   }
 }

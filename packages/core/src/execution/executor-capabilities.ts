@@ -16,6 +16,8 @@ export interface ExecutorCapabilities {
   readonly stdin: boolean;
   /** It can start programs that run alongside blocks; see `CodeExecutor.processes`. Default: false. */
   readonly processes?: boolean;
+  /** These programs can run on a terminal; see `ProcessOptions.pty`. Default: false. */
+  readonly terminals?: boolean;
   /** Its sessions outlive their programs, because the option `keepAliveMs` is set; see `CodeExecutor.handle`. Default: false. */
   readonly keepAlive?: boolean;
   /** Submitted runs go on in such a session while no program is connected; see `CodeExecutor.submit`. Default: false. */

@@ -1,3 +1,44 @@
+/** The size of a terminal in characters, each from 1 to 65,535. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** The signals that `RunningProcess.kill` sends, by their names on Linux. */
+export const processSignals = [
+  "SIGABRT",
+  "SIGALRM",
+  "SIGBUS",
+  "SIGCHLD",
+  "SIGCONT",
+  "SIGFPE",
+  "SIGHUP",
+  "SIGILL",
+  "SIGINT",
+  "SIGKILL",
+  "SIGPIPE",
+  "SIGPROF",
+  "SIGQUIT",
+  "SIGSEGV",
+  "SIGSTOP",
+  "SIGSYS",
+  "SIGTERM",
+  "SIGTRAP",
+  "SIGTSTP",
+  "SIGTTIN",
+  "SIGTTOU",
+  "SIGURG",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGVTALRM",
+  "SIGWINCH",
+  "SIGXCPU",
+  "SIGXFSZ",
+] as const;
+
+/** The name of a signal. */
+export type ProcessSignal = (typeof processSignals)[number];
+
 /** A program to start; see `ExecutorProcesses`. */
 export interface ProcessOptions {
   /**
@@ -11,9 +52,22 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /**
    * The whole of its standard input, as text or bytes, or `true` to write to the handle's `stdin` while the program
-   * runs. Default: nothing.
+   * runs. Default: nothing. With `pty`, its input is the terminal, so leave this out.
    */
   readonly stdin?: string | Uint8Array | boolean | undefined;
+  /**
+   * Runs the program on a new terminal of this size, as its session leader: both of its outputs arrive in `stdout`, in
+   * order, and what is written to `stdin` is what a user types. `TERM` is `xterm-256color` unless it is set. Needs
+   * `capabilities.terminals`. Default: no terminal.
+   */
+  readonly pty?: TerminalSize | undefined;
+  /** Standard error arrives in `stdout` too, in the order in which it was written; `stderr` is empty. Default: false. */
+  readonly merged?: boolean | undefined;
+  /**
+   * Kills the program and everything that it started after so many milliseconds; `wait()` then resolves with
+   * `timedOut: true`. Default: no limit.
+   */
+  readonly timeoutMs?: number | undefined;
   /** Kills the program and everything that it started; `wait()` then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -25,6 +79,8 @@ export interface ProcessExit {
    * program cannot be executed and 127 if it does not exist, with a sentence on standard error.
    */
   readonly exitCode: number;
+  /** Its `timeoutMs` was over, so it was killed. Absent otherwise. */
+  readonly timedOut?: true;
 }
 
 /**
@@ -35,6 +91,11 @@ export interface ProcessExit {
  * cancel the stream that you do not need, which discards its output.
  */
 export interface RunningProcess extends AsyncDisposable {
+  /**
+   * Its process id, as programs of its place see it: by it, `list` and `connect` name the program. `undefined` if it
+   * could not be started, and where the executor does not learn it (in a container without Python).
+   */
+  readonly pid: number | undefined;
   /** Standard output. Closes when the program has ended, however it ended; `wait()` tells how. */
   readonly stdout: ReadableStream<Uint8Array>;
   /** Standard error; closes like `stdout`. */
@@ -49,8 +110,15 @@ export interface RunningProcess extends AsyncDisposable {
    */
   wait(): Promise<ProcessExit>;
 
-  /** Kills the program and everything that it started, and waits for their end. Does nothing after its end. */
-  kill(): Promise<void>;
+  /**
+   * Kills the program and everything that it started, and waits for their end. Does nothing after its end.
+   *
+   * @param signal - any but `SIGKILL` is only sent, to the program and its process group, as a terminal sends Ctrl-C;
+   *   this does not wait for its effect. Default: `SIGKILL`.
+   * @throws InvalidInputError if the signal has another name, or cannot be sent where the program runs (in a container
+   *   without Python).
+   */
+  kill(signal?: ProcessSignal): Promise<void>;
 
   /** Does the same as `kill()`. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -70,9 +138,43 @@ export interface WritableProcess extends RunningProcess {
   readonly stdin: WritableStream<Uint8Array>;
 }
 
+/** A program that was started with `pty`. Closing `stdin` does not end its input; write the byte 4 (Ctrl-D) for that. */
+export interface TerminalProcess extends WritableProcess {
+  /**
+   * Changes the size of its terminal; the kernel tells the program by SIGWINCH. Does nothing after its end.
+   *
+   * @throws InvalidInputError if the size is wrong.
+   */
+  resize(size: TerminalSize): Promise<void>;
+}
+
+/** A program that is running. */
+export interface ListedProcess {
+  /** Its process id, as programs of its place see it. */
+  readonly pid: number;
+  /** As it was given to `start`; one with more than 4096 characters is cut off. */
+  readonly command: string | readonly string[];
+  /** As it was given to `start`. Absent if it was not, or is longer than 4096 characters. */
+  readonly cwd?: string;
+  readonly startedAt: Date;
+  /** It runs on a terminal. */
+  readonly pty: boolean;
+}
+
+/**
+ * One more handle on a program. Its streams have what the program writes from now on. Disposing of this handle lets go
+ * of the program, which runs on; `kill()` ends it.
+ */
+export interface ConnectedProcess extends RunningProcess {
+  /** As for `WritableProcess`; what several handles write arrives one write after another. Absent if it takes no input. */
+  readonly stdin?: WritableStream<Uint8Array>;
+  /** As for `TerminalProcess`. Absent if it has no terminal. */
+  resize?(size: TerminalSize): Promise<void>;
+}
+
 /**
  * Starts programs that run alongside blocks: servers, watchers, shell tools. They have the same isolation, files,
- * environment variables and limits as blocks, but no time limits, and they cannot call host functions.
+ * environment variables and limits as blocks, but no time limits of their own, and they cannot call host functions.
  */
 export interface ExecutorProcesses {
   /**
@@ -82,10 +184,10 @@ export interface ExecutorProcesses {
   readonly ports: ReadonlyMap<number, number>;
 
   /**
-   * Starts a program, and first the executor if it was never started. Resolves as soon as the program has been
-   * requested.
+   * Starts a program, and first the executor if it was never started. Resolves once the program runs, or could not be
+   * started, which `wait()` then tells.
    *
-   * @throws InvalidInputError if an option is unknown or wrong.
+   * @throws InvalidInputError if an option is unknown or wrong, or not possible here (`pty`).
    * @throws ExecutorStoppedError if the executor was stopped.
    * @throws BackendUnavailableError if the backend cannot be reached.
    * @throws `options.signal.reason` if the signal was aborted.
@@ -94,6 +196,25 @@ export interface ExecutorProcesses {
    * await using server = await executor.processes.start({ command: ["python3", "-m", "http.server", "8000"] });
    * for await (const bytes of server.stderr) process.stderr.write(bytes);
    */
+  start(options: ProcessOptions & { readonly pty: TerminalSize }): Promise<TerminalProcess>;
   start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
   start(options: ProcessOptions): Promise<RunningProcess>;
+
+  /**
+   * Lists the programs that `start` has started and that still run, oldest first; in a session that outlives its
+   * program (`keepAliveMs`), also those of the programs before this one. At most 1000; never starts the executor.
+   *
+   * @throws ExecutorStoppedError if the executor was stopped.
+   */
+  list(): Promise<readonly ListedProcess[]>;
+
+  /**
+   * Connects to a program that `start` has started, by any number of handles at a time. For up to a minute after its
+   * end, `wait()` of a new handle tells how it ended. While a handle leaves more than a few hundred kilobytes of its
+   * streams unread, the program waits: read both, cancel them, or dispose of the handle.
+   *
+   * @throws InvalidInputError if there is no such program.
+   * @throws ExecutorStoppedError if the executor was stopped.
+   */
+  connect(pid: number): Promise<ConnectedProcess>;
 }

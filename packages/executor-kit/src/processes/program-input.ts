@@ -28,6 +28,8 @@ export class ProgramInput {
   #ended = false;
   /** Why nothing can be written any more. */
   #closed: { readonly reason: unknown } | undefined;
+  /** The last write so far: those of several streams take turns. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor() {
     const iterator = {
@@ -38,7 +40,12 @@ export class ProgramInput {
       },
     };
     this.pieces = { [Symbol.asyncIterator]: () => iterator };
-    this.writable = new WritableStream<Uint8Array>(
+    this.writable = this.another();
+  }
+
+  /** Returns one more stream for the same input. */
+  another(): WritableStream<Uint8Array> {
+    return new WritableStream<Uint8Array>(
       {
         start: (controller) => this.#followAbort(controller),
         write: (chunk) => this.#write(chunk),
@@ -62,7 +69,13 @@ export class ProgramInput {
     signal.addEventListener("abort", () => this.#drop(signal.reason), { once: true });
   }
 
-  async #write(chunk: Uint8Array): Promise<void> {
+  #write(chunk: Uint8Array): Promise<void> {
+    const written = this.#last.then(() => this.#writeNow(chunk));
+    this.#last = written.catch(() => {});
+    return written;
+  }
+
+  async #writeNow(chunk: Uint8Array): Promise<void> {
     if (!(chunk instanceof Uint8Array)) {
       this.#end();
       throw notBytes();

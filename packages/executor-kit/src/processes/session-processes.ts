@@ -1,107 +1,200 @@
 import {
-  InvalidInputError,
+  type ConnectedProcess,
   type ExecutorProcesses,
+  InvalidInputError,
+  type ListedProcess,
   type ProcessOptions,
   type RunningProcess,
+  type TerminalProcess,
+  type TerminalSize,
   type WritableProcess,
 } from "@fenced/core";
-import { followSignals } from "@fenced/core/abort";
-import { checkOptions, environmentOption, type OptionSchemas, optionsSchema, signalOption } from "@fenced/core/options";
-import * as z from "zod";
+import { followSignals, untilAborted } from "@fenced/core/abort";
+import { checkOptions } from "@fenced/core/options";
 import { type Place, PlaceGone, placeLost } from "../place.ts";
-import type { BlockOutcome, ProgramRun } from "../run/block-run.ts";
+import type { BlockOutcome, LeftProgram, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
-import type { SessionLife } from "../session-life.ts";
-import { StartedProcess, WritableStartedProcess } from "./started-process.ts";
+import type { Epoch, SessionLife } from "../session-life.ts";
+import { KnownProcesses } from "./known-processes.ts";
+import { describedProcess, labelOf, processOptions, readLabel } from "./process-options.ts";
+import { StartedProcess } from "./started-process.ts";
 
 const shell = "/bin/sh";
 /** Starts a program in a directory. As with `env --chdir`, exit code 125 means that the directory is missing. */
 const launcher = 'cd -- "$1" || exit 125\nshift\nexec "$@"';
+/** The same with one output. */
+const mergedLauncher = `exec 2>&1\n${launcher}`;
 const noPorts: ReadonlyMap<number, number> = new Map();
+/** What a program sees of its terminal, unless it is told otherwise. */
+const terminalType = "xterm-256color";
 
-const word = z.string().regex(/^[^\0]*$/, "must not contain a NUL character");
-const name = word.min(1, "must not be empty");
-const command = z.union(
-  [name, z.tuple([name], word).readonly()],
-  'must be a command line, or an array of a program and its arguments, without NUL characters: ["ls", "-l"]',
-);
-const stdin = z.union(
-  [z.string(), z.custom<Uint8Array>((value) => value instanceof Uint8Array), z.boolean()],
-  "must be a string, a Uint8Array, or true to write it later",
-);
+/** Runs something in a place within the limits of the session. */
+export type GuardPrograms<P> = (
+  place: P,
+  sink: Sink,
+  run: (sink: Sink) => Promise<BlockOutcome>,
+) => Promise<BlockOutcome>;
 
-const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
-  command,
-  cwd: name.exactOptional(),
-  env: environmentOption.exactOptional(),
-  stdin: stdin.exactOptional(),
-  signal: signalOption.exactOptional(),
-} satisfies OptionSchemas<ProcessOptions>);
-
-/** Runs a program in a place. */
-export type RunProgram<P> = (place: P, program: ProgramRun, sink: Sink) => Promise<BlockOutcome>;
+/** What programs have from their executor. */
+interface ProgramSurroundings<P> {
+  /** The executor's environment variables. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly guard: GuardPrograms<P>;
+}
 
 /** Programs that run alongside an executor's blocks, in the place that is open when they are started. */
 export class SessionProcesses<P extends Place> implements ExecutorProcesses {
   readonly #life: SessionLife<P>;
-  readonly #run: RunProgram<P>;
+  readonly #surroundings: ProgramSurroundings<P>;
+  readonly #known = new KnownProcesses();
+  /** The place whose earlier programs are known, or are asked for. */
+  #asked: { readonly place: P; readonly done: Promise<void> } | undefined;
 
-  constructor(life: SessionLife<P>, run: RunProgram<P>) {
+  constructor(life: SessionLife<P>, surroundings: ProgramSurroundings<P>) {
     this.#life = life;
-    this.#run = run;
+    this.#surroundings = surroundings;
   }
 
   get ports(): ReadonlyMap<number, number> {
     return this.#life.place?.facts.ports ?? noPorts;
   }
 
+  start(options: ProcessOptions & { readonly pty: TerminalSize }): Promise<TerminalProcess>;
   start(options: ProcessOptions & { readonly stdin: true }): Promise<WritableProcess>;
   start(options: ProcessOptions): Promise<RunningProcess>;
   async start(options: ProcessOptions): Promise<RunningProcess> {
     const checked = checkOptions(processOptions, options, "processes.start");
-    checked.signal?.throwIfAborted();
+    const { signal: given, pty, timeoutMs } = checked;
+    if (pty && checked.stdin !== undefined && checked.stdin !== true) throw noSecondInput();
+    given?.throwIfAborted();
     const epoch = this.#life.open();
     const rejecting = new AbortController();
     const { signal } = rejecting;
-    const unfollow = followSignals(rejecting, [epoch.signal, checked.signal]);
+    const unfollow = followSignals(rejecting, [epoch.signal, given]);
     try {
       const place = epoch.usablePlace ?? (await epoch.place(signal));
-      const { env = {}, stdin: input } = checked;
-      const run = async (sink: Sink, read?: ProgramRun["stdin"]): Promise<BlockOutcome> => {
-        const program = { argv: argvOf(checked), env, ...(read === undefined ? {} : { stdin: read }) };
-        try {
-          return await this.#run(place, program, sink);
-        } catch (error) {
-          if (!(error instanceof PlaceGone)) throw error;
-          epoch.giveUp(place, error.message);
-          throw placeLost(error);
-        }
-      };
-      const given = typeof input === "boolean" ? undefined : input;
-      const process =
-        input === true
-          ? new WritableStartedProcess(run, signal)
-          : new StartedProcess((sink) => run(sink, given), signal);
+      if (pty && place.facts.capabilities?.terminals !== true) throw noTerminals();
+      const description = describedProcess(checked);
+      const input = typeof checked.stdin === "boolean" ? undefined : checked.stdin;
+      const program = { argv: argvOf(checked), env: this.#variables(checked), label: labelOf(description) };
+      const process = new StartedProcess(
+        (sink, { stdin = input, started }) =>
+          this.#run({ epoch, place, sink }, (guarded) =>
+            runProgram(
+              place,
+              { ...program, ...(stdin !== undefined && { stdin }), ...(pty && { pty }), started },
+              guarded,
+            ),
+          ),
+        { signal, takesInput: pty !== undefined || checked.stdin === true, timeoutMs, hasTerminal: pty !== undefined },
+      );
       epoch.begin(process.ended);
       void process.ended.then(unfollow);
-      return process;
+      await untilAborted(process.begun, signal);
+      this.#known.add(process, description);
+      return process.owner ?? process.open();
     } catch (error) {
       unfollow();
       throw error;
     }
   }
+
+  async list(): Promise<readonly ListedProcess[]> {
+    await this.#askForEarlier();
+    return this.#known.running();
+  }
+
+  async connect(pid: number): Promise<ConnectedProcess> {
+    await this.#askForEarlier();
+    const process = this.#known.find(pid);
+    if (process) return process.open();
+    throw new InvalidInputError(`No program that was started with processes.start() has the process id ${pid}`, {
+      remedy: "processes.list() lists those that are running; others may have ended more than a minute ago.",
+    });
+  }
+
+  /** Learns of the programs that earlier programs using the place have started. */
+  async #askForEarlier(): Promise<void> {
+    this.#life.signal.throwIfAborted();
+    if (this.#life.place?.leftPrograms === undefined) return;
+    const epoch = this.#life.open();
+    const place = epoch.usablePlace ?? (await epoch.place(epoch.signal));
+    if (this.#asked?.place !== place) {
+      const done = this.#adopt(epoch, place);
+      const asked = { place, done };
+      this.#asked = asked;
+      done.catch(() => {
+        if (this.#asked === asked) this.#asked = undefined;
+      });
+    }
+    await untilAborted(this.#asked.done, epoch.signal);
+  }
+
+  async #adopt(epoch: Epoch<P>, place: P): Promise<void> {
+    for (const left of (await place.leftPrograms?.()) ?? []) {
+      const description = readLabel(left.label);
+      if (!description) continue;
+      const process = new StartedProcess(
+        (sink, { stdin, started }) => {
+          started(left.controls);
+          return this.#run({ epoch, place, sink }, (guarded) => follow(left, guarded, stdin));
+        },
+        { signal: epoch.signal, takesInput: left.takesInput, hasTerminal: left.hasTerminal, isLeft: true },
+      );
+      epoch.begin(process.ended);
+      this.#known.add(process, description);
+    }
+  }
+
+  async #run(
+    { epoch, place, sink }: { readonly epoch: Epoch<P>; readonly place: P; readonly sink: Sink },
+    run: (sink: Sink) => Promise<BlockOutcome>,
+  ): Promise<BlockOutcome> {
+    try {
+      return await this.#surroundings.guard(place, sink, run);
+    } catch (error) {
+      if (!(error instanceof PlaceGone)) throw error;
+      epoch.giveUp(place, error.message);
+      throw placeLost(error);
+    }
+  }
+
+  #variables({ env, pty }: ProcessOptions): Readonly<Record<string, string>> {
+    return { ...(pty && { TERM: terminalType }), ...this.#surroundings.env, ...env };
+  }
+}
+
+async function follow(
+  left: LeftProgram,
+  sink: Sink,
+  stdin: AsyncIterable<Uint8Array> | undefined,
+): Promise<BlockOutcome> {
+  return left.exitCode === undefined ? left.follow(sink, stdin) : { exitCode: left.exitCode };
 }
 
 /** @throws InvalidInputError if the place cannot run programs. */
-export async function runProgram(place: Place, program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
+async function runProgram(place: Place, program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
   if (place.runProgram) return place.runProgram(program, sink);
   throw new InvalidInputError("Programs cannot be started alongside blocks here", {
     remedy: "Run them as blocks, or use an executor whose `capabilities.processes` is true.",
   });
 }
 
-function argvOf({ command: given, cwd = "." }: ProcessOptions): [string, ...string[]] {
+function argvOf({ command: given, cwd = ".", merged = false }: ProcessOptions): [string, ...string[]] {
   const directory = cwd.startsWith("/") ? cwd : `./${cwd}`;
   const words = typeof given === "string" ? [shell, "-c", given] : given;
-  return [shell, "-c", launcher, "fenced", directory, ...words];
+  return [shell, "-c", merged ? mergedLauncher : launcher, "fenced", directory, ...words];
+}
+
+function noTerminals(): InvalidInputError {
+  return new InvalidInputError("Programs cannot run on a terminal here", {
+    remedy:
+      "Leave out `pty`, or use an executor whose `capabilities.terminals` is true: it needs Python 3.8 or later where the program runs.",
+  });
+}
+
+function noSecondInput(): InvalidInputError {
+  return new InvalidInputError("A program on a terminal has no other input", {
+    remedy: "Leave out `stdin`, and write to that of the handle.",
+  });
 }

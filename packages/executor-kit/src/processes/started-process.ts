@@ -1,164 +1,239 @@
-import { ByteQueue, type ProcessExit, type RunningProcess, type WritableProcess } from "@fenced/core";
-import { followSignals } from "@fenced/core/abort";
-import { timeIsUp, type BlockEvent, type BlockOutcome } from "../run/block-run.ts";
+import {
+  type ConnectedProcess,
+  InvalidInputError,
+  type ProcessExit,
+  type ProcessSignal,
+  processSignals,
+  type RunningProcess,
+  type TerminalSize,
+} from "@fenced/core";
+import { afterMs, followSignals } from "@fenced/core/abort";
+import { checkOptions } from "@fenced/core/options";
+import { timeIsUp, type BlockEvent, type BlockOutcome, type ProgramControls } from "../run/block-run.ts";
 import { Room } from "../run/room.ts";
 import type { Sink } from "../run/sink.ts";
+import { OutputStream } from "./output-stream.ts";
+import { terminalSize } from "./process-options.ts";
 import { notRead, ProgramInput } from "./program-input.ts";
 
-/** Bytes of each stream that may wait for a slow consumer before the program has to wait. */
-const highWaterMark = 262_144;
+/** What a program is started with. */
+interface StartedProcessOptions {
+  /** Kills the program; `wait()` then rejects with its reason. */
+  readonly signal: AbortSignal;
+  /** It can be written to while it runs. Default: it gets nothing more. */
+  readonly takesInput?: boolean;
+  /** Kills the program after so many milliseconds. Default: no limit. */
+  readonly timeoutMs?: number | undefined;
+  /** It runs on a terminal. Default: false. */
+  readonly hasTerminal?: boolean;
+  /** Nobody here has started it, so there is no owner. Default: false. */
+  readonly isLeft?: boolean;
+}
+
+/** What a program gets while it runs. */
+interface ProgramLine {
+  readonly stdin: AsyncIterable<Uint8Array> | undefined;
+  /** To be called once it runs. */
+  readonly started: (controls: ProgramControls) => void;
+}
 
 /** Runs a program to its end. */
-type Run = (sink: Sink) => Promise<BlockOutcome>;
+type Run = (sink: Sink, line: ProgramLine) => Promise<BlockOutcome>;
 
-/** A program that was started, with its output as two streams. */
-export class StartedProcess implements RunningProcess {
+/** A program that was started, with its output for any number of handles. */
+export class StartedProcess {
+  /** Resolves when the program runs, or is known not to. */
+  readonly begun: Promise<void>;
   /** Resolves when the program has ended by itself, or when everything that it started has been killed. */
   readonly ended: Promise<void>;
-  readonly #stdout = new OutputStream(() => this.#wake());
-  readonly #stderr = new OutputStream(() => this.#wake());
-  readonly stdout: ReadableStream<Uint8Array> = this.#stdout.readable;
-  readonly stderr: ReadableStream<Uint8Array> = this.#stderr.readable;
+  readonly exit: Promise<ProcessExit>;
+  /** The handle that has all output; disposing of it kills the program. */
+  readonly owner: ConnectedProcess | undefined;
+  readonly hasTerminal: boolean;
   readonly #input: ProgramInput | undefined;
+  readonly #handles = new Set<ProcessHandle>();
   readonly #ending = new AbortController();
-  readonly #exit: Promise<ProcessExit>;
-  /** Opened when both streams have room. */
+  #begin: () => void = () => {};
+  #controls: ProgramControls = {};
+  #isOver = false;
+  #isLate = false;
+  /** Opened when all streams have room. */
   readonly #room = new Room();
 
-  /**
-   * @param signal - kills the program; `wait()` then rejects with its reason.
-   * @param input - what is written to it while it runs; closed when it ends. Default: nothing.
-   */
-  constructor(run: Run, signal: AbortSignal, input?: ProgramInput) {
-    this.#input = input;
+  constructor(run: Run, { signal, takesInput, timeoutMs, hasTerminal = false, isLeft = false }: StartedProcessOptions) {
+    this.hasTerminal = hasTerminal;
+    this.#input = takesInput === true ? new ProgramInput() : undefined;
+    this.begun = new Promise((resolve) => {
+      this.#begin = resolve;
+    });
     const unfollow = followSignals(this.#ending, [signal]);
     const end = (): void => {
       // Done before the session reports that the program reads no more, so that the caller's reason counts.
-      input?.close(signal.aborted ? signal.reason : notRead());
-      this.#wake();
+      this.#input?.close(signal.aborted ? signal.reason : notRead());
+      this.wake();
     };
     this.#ending.signal.addEventListener("abort", end, { once: true });
-    this.#exit = this.#follow(run, signal);
-    this.ended = this.#exit.then(unfollow, unfollow);
+    const cancelLimit = afterMs(timeoutMs ?? Infinity, () => {
+      this.#isLate = true;
+      this.#ending.abort(timeIsUp);
+    });
+    // Before the first output.
+    this.owner = isLeft ? undefined : this.#handle(true);
+    this.exit = this.#follow(run, signal);
+    const over = (): void => {
+      cancelLimit();
+      unfollow();
+      this.#begin();
+    };
+    this.ended = this.exit.then(over, over);
   }
 
-  wait(): Promise<ProcessExit> {
-    return this.#exit;
+  get pid(): number | undefined {
+    return this.#controls.pid;
   }
 
-  async kill(): Promise<void> {
-    // With this reason, the outcome is still reported.
-    this.#ending.abort(timeIsUp);
-    await this.ended;
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill();
+  /** Returns one more handle, which has the output from now on; disposing of it lets go of the program. */
+  open(): ConnectedProcess {
+    return this.#handle(false);
+  }
+
+  /** A handle reads no more. */
+  leave(handle: ProcessHandle): void {
+    this.#handles.delete(handle);
+    this.wake();
+  }
+
+  /** @throws InvalidInputError if the signal is unknown, or cannot be sent. */
+  async kill(signal: ProcessSignal = "SIGKILL"): Promise<void> {
+    if (!processSignals.includes(signal)) throw noSignal(signal);
+    if (signal === "SIGKILL") {
+      // With this reason, the outcome is still reported.
+      this.#ending.abort(timeIsUp);
+      await this.ended;
+    } else if (!this.#isOver) {
+      if (!this.#controls.signal) throw cannotSend();
+      this.#controls.signal(signal);
+    }
+  }
+
+  /** Call this when a stream may have room again. */
+  wake(): void {
+    if (this.#hasRoom) this.#room.open();
+  }
+
+  #handle(isOwner: boolean): ConnectedProcess {
+    const handle = new ProcessHandle(this, isOwner);
+    if (this.#isOver) handle.close();
+    else this.#handles.add(handle);
+    const stdin = isOwner ? this.#input?.writable : this.#input?.another();
+    const resize = async (size: TerminalSize): Promise<void> => this.#resize(size);
+    return Object.assign(handle, stdin && { stdin }, this.hasTerminal && { resize });
+  }
+
+  #resize(size: TerminalSize): void {
+    const checked = checkOptions(terminalSize, size, "resize");
+    if (!this.#isOver) this.#controls.resize?.(checked);
   }
 
   async #follow(run: Run, signal: AbortSignal): Promise<ProcessExit> {
+    const started = (controls: ProgramControls): void => {
+      this.#controls = controls;
+      this.#begin();
+    };
     try {
-      const { exitCode } = await run({ signal: this.#ending.signal, write: (event) => this.#write(event) });
+      const sink = { signal: this.#ending.signal, write: (event: BlockEvent) => this.#write(event) };
+      const { exitCode } = await run(sink, { stdin: this.#input?.pieces, started });
       signal.throwIfAborted();
-      return { exitCode };
+      return { exitCode, ...(this.#isLate && { timedOut: true }) };
     } catch (error) {
       signal.throwIfAborted();
       throw error;
     } finally {
+      this.#isOver = true;
       this.#input?.close(notRead());
-      this.#stdout.close();
-      this.#stderr.close();
+      for (const handle of this.#handles) handle.close();
+      this.#handles.clear();
     }
   }
 
   #write(event: BlockEvent): Promise<void> | undefined {
     if (event.type !== "stdout" && event.type !== "stderr") return undefined;
-    const stream = event.type === "stdout" ? this.#stdout : this.#stderr;
-    // A program that is being killed ends without its consumer.
-    if (stream.hasRoom || !this.#ending.signal.aborted) stream.push(event.data);
+    // A program that is being killed ends without its consumers.
+    for (const handle of this.#handles) handle.push(event.type, event.data, this.#ending.signal.aborted);
     return this.#hasRoom ? undefined : this.#room.opened;
   }
 
-  #wake(): void {
-    if (this.#hasRoom) this.#room.open();
-  }
-
   get #hasRoom(): boolean {
-    return this.#ending.signal.aborted || (this.#stdout.hasRoom && this.#stderr.hasRoom);
+    if (this.#ending.signal.aborted) return true;
+    for (const { hasRoom } of this.#handles) if (!hasRoom) return false;
+    return true;
   }
 }
 
-/** A program whose input can be written while it runs. */
-export class WritableStartedProcess extends StartedProcess implements WritableProcess {
-  readonly stdin: WritableStream<Uint8Array>;
+/** One caller's access to a program. */
+class ProcessHandle implements RunningProcess {
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
+  readonly #process: StartedProcess;
+  readonly #isOwner: boolean;
+  readonly #stdout: OutputStream;
+  readonly #stderr: OutputStream;
 
-  /** @param run - starts the program, which reads these pieces. */
-  constructor(run: (sink: Sink, stdin: AsyncIterable<Uint8Array>) => ReturnType<Run>, signal: AbortSignal) {
-    const input = new ProgramInput();
-    super((sink) => run(sink, input.pieces), signal, input);
-    this.stdin = input.writable;
-  }
-}
-
-/** One output of a program. */
-class OutputStream {
-  readonly readable: ReadableStream<Uint8Array>;
-  /** What waits for its reader: a program that writes single bytes takes no more memory than others. */
-  readonly #bytes = new ByteQueue();
-  readonly #wake: () => void;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** The reader waits for something. */
-  #wanted = false;
-  #ended = false;
-
-  /** @param wake - called when there may be room again. */
-  constructor(wake: () => void) {
-    this.#wake = wake;
-    this.readable = new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: () => {
-          this.#wanted = true;
-          this.#pass();
-        },
-        cancel: () => {
-          this.#controller = undefined;
-          this.#bytes.take();
-          wake();
-        },
-      },
-      { highWaterMark: 0 },
-    );
+  constructor(process: StartedProcess, isOwner: boolean) {
+    this.#process = process;
+    this.#isOwner = isOwner;
+    this.#stdout = new OutputStream(() => process.wake());
+    this.#stderr = new OutputStream(() => process.wake());
+    this.stdout = this.#stdout.readable;
+    this.stderr = this.#stderr.readable;
   }
 
-  /** Also true if the consumer has left. */
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
   get hasRoom(): boolean {
-    return !this.#controller || this.#bytes.length < highWaterMark;
+    return this.#stdout.hasRoom && this.#stderr.hasRoom;
   }
 
-  /** Copies the data, whose memory may be reused. Drops it if the consumer has left. */
-  push(data: Uint8Array | string): void {
-    if (!this.#controller) return;
-    this.#bytes.add(typeof data === "string" ? Buffer.from(data) : data);
-    this.#pass();
+  /** @param isEnding - the program is being killed, so what there is no room for is dropped. */
+  push(type: "stdout" | "stderr", data: Uint8Array | string, isEnding: boolean): void {
+    const stream = type === "stdout" ? this.#stdout : this.#stderr;
+    if (stream.hasRoom || !isEnding) stream.push(data);
   }
 
   close(): void {
-    this.#ended = true;
-    this.#pass();
+    this.#stdout.close();
+    this.#stderr.close();
   }
 
-  /** Gives the reader what it waits for. */
-  #pass(): void {
-    if (this.#controller && this.#wanted && this.#bytes.length > 0) {
-      this.#wanted = false;
-      this.#controller.enqueue(this.#bytes.take());
-      this.#wake();
-    }
-    if (!this.#ended || this.#bytes.length > 0) return;
-    this.#controller?.close();
-    this.#controller = undefined;
+  wait(): Promise<ProcessExit> {
+    return this.#process.exit;
   }
+
+  kill(signal?: ProcessSignal): Promise<void> {
+    return this.#process.kill(signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isOwner) return this.kill();
+    this.#process.leave(this);
+    this.close();
+  }
+}
+
+function noSignal(name: string): InvalidInputError {
+  return new InvalidInputError(`There is no signal ${JSON.stringify(name)}`, {
+    remedy: 'Use the name of a signal on Linux, such as "SIGTERM" or "SIGINT".',
+  });
+}
+
+function cannotSend(): InvalidInputError {
+  return new InvalidInputError("Only SIGKILL can be sent to this program", {
+    remedy: "Call kill() without a signal, or use an image that has Python 3.8 or later.",
+  });
 }

@@ -1,4 +1,5 @@
-import type { Display, NetworkDecision } from "@fenced/core";
+import type { Display, NetworkDecision, ProcessSignal, TerminalSize } from "@fenced/core";
+import type { Sink } from "./sink.ts";
 
 /**
  * The reason with which a block's signal is aborted when it times out. With any other reason, the block's outcome is
@@ -35,6 +36,16 @@ export interface BlockRun {
   readonly stdin?: string;
 }
 
+/** What can be done with a program that runs. Does nothing once it has ended. */
+export interface ProgramControls {
+  /** Its process id where it runs; `undefined` if it is not known. */
+  readonly pid?: number | undefined;
+  /** Required if the program has a terminal. */
+  resize?(size: TerminalSize): void;
+  /** Sends a signal to the program and its process group. Default: signals cannot be sent. */
+  signal?(name: ProcessSignal): void;
+}
+
 /** A program to run alongside blocks, as the base class passes it to a session. */
 export interface ProgramRun extends Pick<BlockRun, "env"> {
   readonly argv: readonly [string, ...string[]];
@@ -45,6 +56,29 @@ export interface ProgramRun extends Pick<BlockRun, "env"> {
    * KiB. The iterable ends by itself once `runProgram` has returned.
    */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /**
+   * Run it on a new terminal of this size, whose output is standard output, and whose input `stdin` is. Only if the place's
+   * `capabilities.terminals` is true.
+   */
+  readonly pty?: TerminalSize;
+  /** What another program that uses the place later is told about this one. */
+  readonly label: string;
+  /** Call this once it runs. */
+  readonly started: (controls: ProgramControls) => void;
+}
+
+/** A program that runs alongside blocks, and that an earlier program using this place has started. */
+export interface LeftProgram {
+  readonly pid: number;
+  /** As it was given to `ProgramRun`. */
+  readonly label: string;
+  readonly takesInput: boolean;
+  readonly hasTerminal: boolean;
+  /** Its exit code, if it has ended. */
+  readonly exitCode?: number;
+  readonly controls: ProgramControls;
+  /** As `Place.runProgram`, from now on. Call this once. */
+  readonly follow: (sink: Sink, stdin?: AsyncIterable<Uint8Array>) => Promise<BlockOutcome>;
 }
 
 /**

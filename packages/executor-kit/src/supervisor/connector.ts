@@ -21,6 +21,7 @@ export type ProgramRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
       | "measure"
       | "runs"
       | "framesOf"
+      | "leftPrograms"
     >
   >;
 

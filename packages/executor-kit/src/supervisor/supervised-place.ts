@@ -19,7 +19,7 @@ import {
   runsFromAnywhere,
 } from "../languages/command-languages.ts";
 import { type Place, type PlaceEnd, type PlaceFacts, PlaceGone } from "../place.ts";
-import type { BlockOutcome, BlockRun, ProgramRun } from "../run/block-run.ts";
+import type { BlockOutcome, BlockRun, LeftProgram, ProgramRun } from "../run/block-run.ts";
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
@@ -82,6 +82,7 @@ export class SupervisedPlace implements Place {
         ...commandLineCapabilities(names),
         hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
         ...(languages.packages && { packages: languages.packages }),
+        terminals: runner.leftPrograms !== undefined,
         ...(session && { keepAlive: true, keepsRuns: keepsRuns(connection) }),
         ...connection.capabilities,
       },
@@ -195,7 +196,21 @@ export class SupervisedPlace implements Place {
   async runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
     const { runner } = this.#connection;
     await this.#assertNotLosing(sink.signal);
-    return this.#follow(sink, runner.run({ ...program, env: this.#variables(program) }, sink));
+    const { argv, stdin, label, pty, started } = program;
+    const env = this.#variables(program);
+    // Something that is not a supervisor does not tell.
+    if (!runner.leftPrograms) started({});
+    const alongside = { label, started, ...(pty && { pty }) };
+    const running = runner.run({ argv, env, ...(stdin !== undefined && { stdin }), alongside }, sink);
+    return this.#follow(sink, running);
+  }
+
+  async leftPrograms(): Promise<readonly LeftProgram[]> {
+    const left = this.#connection.isLeft === true ? await this.#connection.runner.leftPrograms?.() : undefined;
+    return (left ?? []).map(({ follow, ...program }) => ({
+      ...program,
+      follow: (sink, stdin) => this.#follow(sink, follow(sink, stdin)),
+    }));
   }
 
   /**

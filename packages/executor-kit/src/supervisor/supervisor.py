@@ -22,6 +22,7 @@ import _fenced_keeper as keeper
 import _fenced_mounts as mounts
 import _fenced_new_host as new_host
 import _fenced_processes as processes
+import _fenced_programs as programs
 import _fenced_relay as relay
 import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
@@ -49,12 +50,17 @@ def obey(kind, number, payload):
     global resetting
     if kind == wire.RUN:
         # No argument and no variable can contain a NUL character.
-        mark, credit, feed, count, *words = payload.split(b"\0")
+        mark, credit, how, label, count, *words = payload.split(b"\0")
         argv, variables = words[: int(count)], words[int(count) :]
         environ = dict(os.fsdecode(each).split("=", 1) for each in variables)
-        if feed:
+        wishes = how.split()
+        if b"feed" in wishes:
             blocks.inputs[number] = feeds.begin(number)
-        blocks.start(number, mark, int(credit), [os.fsdecode(each) for each in argv], environ)
+        special = ()
+        if label:
+            size = [int(each) for each in wishes[1:3]] if b"terminal" in wishes else None
+            special = programs.Program(label), size
+        blocks.start(number, mark, int(credit), [os.fsdecode(each) for each in argv], environ, *special)
     elif kind == wire.INPUT:
         if number not in blocks.inputs:
             blocks.inputs[number] = blocks.scratch()
@@ -86,6 +92,12 @@ def obey(kind, number, payload):
             blocks.runs = load("runs", payload)
         else:
             blocks.runs.obey(number, payload)
+    elif kind == wire.CONTROL:
+        programs.order(number, payload)
+    elif kind == wire.PROGRAMS:
+        programs.tell()
+    elif kind == wire.HEAR:
+        programs.hear(number, struct.unpack(">I", payload)[0])
     elif kind == wire.MEASURE:
         most, source = payload.split(b"\0", 1)
         if blocks.measure is None:
@@ -298,6 +310,7 @@ def greet(lines):
 def main():
     global resetting
     keeper.find(KEEPER)
+    blocks.programs = programs
     blocks.commands = os.path.join(DIRECTORY, "bin")
     blocks.workspace = WORKSPACE
     blocks.lasting_home = not ALONE

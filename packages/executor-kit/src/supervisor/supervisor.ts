@@ -3,8 +3,10 @@ import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import { isLiveInput } from "../processes/program-input.ts";
+import type { ProgramControls } from "../run/block-run.ts";
 import type { OutputPiece, Sink } from "../run/sink.ts";
 import { pathBytes } from "../workspace/path-bytes.ts";
+import { LeftPrograms, type SupervisedLeftProgram } from "./blocks/left-programs.ts";
 import { ProgramFeed } from "./blocks/program-feed.ts";
 import { framesOf, RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
@@ -75,6 +77,7 @@ export class Supervisor {
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
   readonly #measurements: Measurements;
+  readonly #leftPrograms: LeftPrograms;
   readonly #tunnels: Tunnels = new Tunnels(
     (type, number, payload) => this.#sendThrough(type, number, payload),
     (type, number, payload, sent) => this.#sendPiece(type, number, payload, sent),
@@ -95,6 +98,10 @@ export class Supervisor {
     this.#left = interpreters;
     this.#programs = new RunningPrograms(this.#send, { lose, isCut, last });
     this.#measurements = new Measurements(this.#send);
+    this.#leftPrograms = new LeftPrograms(this.#send, {
+      controls: (number, pid) => this.#controls(number, pid),
+      follow: (number, sink, stdin) => this.#followProgram(number, sink, stdin),
+    });
     this.runs = new SupervisedRuns(this.#send, {
       newNumber: () => this.#programs.newNumber(),
       isLoaded: hasRuns,
@@ -122,11 +129,21 @@ export class Supervisor {
    */
   async run(program: SupervisedProgram, sink: Sink<OutputPiece>): Promise<ProgramEnd> {
     if (this.#lost) throw this.#lost;
-    return this.#programs.run(
-      sink,
-      (number) => this.#start(number, program, this.#send),
-      (number) => this.#endFeed(number),
-    );
+    const { started } = program.alongside ?? {};
+    return this.#programs.run(sink, (number) => this.#start(number, program, this.#send), {
+      ended: (number) => this.#endFeed(number),
+      started: started && ((number, pid) => started(this.#controls(number, pid))),
+    });
+  }
+
+  /**
+   * Returns the programs alongside blocks that earlier hosts have started; those that have ended only once.
+   *
+   * @throws the error passed to `fail`, if the supervisor is lost.
+   */
+  async leftPrograms(): Promise<readonly SupervisedLeftProgram[]> {
+    if (this.#lost) throw this.#lost;
+    return this.#leftPrograms.list();
   }
 
   /** Returns the frames that start a program, for a submitted run. Its input must be known. */
@@ -254,6 +271,7 @@ export class Supervisor {
     for (const number of this.#feeds.keys()) this.#endFeed(number);
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
     this.#measurements.fail(error);
+    this.#leftPrograms.fail(error);
     this.runs.fail(error);
     this.#tunnels.fail(error);
   }
@@ -282,6 +300,8 @@ export class Supervisor {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.resolve();
     else if (type === frameType.fed) this.#fed(number, payload);
+    else if (type === frameType.started) this.#programs.started(number, payload.readUInt32BE(0));
+    else if (type === frameType.program) this.#leftPrograms.report(number, payload);
     else if (type === frameType.measured) this.#measurements.report(number, payload);
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
       this.#interpreters?.report(type, number, payload);
@@ -320,7 +340,27 @@ export class Supervisor {
     throw error;
   }
 
-  #start(number: number, { argv, env, stdin, file }: SupervisedProgram, send: Send): void {
+  #controls(number: number, pid: number): ProgramControls {
+    const order = (...words: readonly (string | number)[]): void =>
+      this.#send(frameType.control, number, Buffer.from(words.join("\0")));
+    return {
+      pid,
+      resize: ({ rows, columns }) => order("size", rows, columns),
+      signal: (name) => order("signal", name),
+    };
+  }
+
+  async #followProgram(
+    number: number,
+    sink: Sink<OutputPiece>,
+    stdin: AsyncIterable<Uint8Array> | undefined,
+  ): Promise<ProgramEnd> {
+    if (this.#lost) throw this.#lost;
+    if (stdin) void this.#feed(number, stdin).run();
+    return this.#programs.follow(number, sink, { ended: (each) => this.#endFeed(each) });
+  }
+
+  #start(number: number, { argv, env, stdin, file, alongside }: SupervisedProgram, send: Send): void {
     if (file) {
       const head = `${file.keep === true ? "keep" : ""}:${file.name}`;
       sendPieces(send, frameType.file, number, `${head}\0${file.content}`);
@@ -328,7 +368,10 @@ export class Supervisor {
     const feed = stdin === undefined ? undefined : this.#input(number, stdin, send);
     const mark = this.#programs.newMark();
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const fields = [mark, windowBytes, feed ? "feed" : "", argv.length, ...argv, ...variables, mark];
+    const { pty, label = "" } = alongside ?? {};
+    const terminal = pty && `terminal ${pty.rows} ${pty.columns}`;
+    const how = terminal ?? (feed ? "feed" : "");
+    const fields = [mark, windowBytes, how, label, argv.length, ...argv, ...variables, mark];
     send(frameType.run, number, pathBytes(fields.join("\0")));
     void feed?.run();
   }
@@ -339,6 +382,10 @@ export class Supervisor {
       sendPieces(send, frameType.input, number, stdin);
       return undefined;
     }
+    return this.#feed(number, stdin);
+  }
+
+  #feed(number: number, stdin: AsyncIterable<Uint8Array>): ProgramFeed {
     const feed = new ProgramFeed(stdin, (piece) => this.#send(frameType.feed, number, piece));
     this.#feeds.set(number, feed);
     return feed;

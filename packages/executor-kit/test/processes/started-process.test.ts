@@ -4,10 +4,14 @@ import { StartedProcess } from "../../src/processes/started-process.ts";
 
 it("holds single bytes that nobody reads as one piece of memory, and makes their program wait", async () => {
   let written = 0;
-  const started = new StartedProcess(async (sink) => {
-    for (; written < 270_000; written += 1) await sink.write({ type: "stdout", data: Uint8Array.of(written % 256) });
-    return { exitCode: 0 };
-  }, new AbortController().signal);
+  const process = new StartedProcess(
+    async (sink) => {
+      for (; written < 270_000; written += 1) await sink.write({ type: "stdout", data: Uint8Array.of(written % 256) });
+      return { exitCode: 0 };
+    },
+    { signal: new AbortController().signal },
+  );
+  const started = process.owner ?? process.open();
   let before = -1;
   while (written > before) {
     before = written;
@@ -26,11 +30,15 @@ it("holds single bytes that nobody reads as one piece of memory, and makes their
 });
 
 it("closes both streams, and drops what a reader that left does not take", async () => {
-  const started = new StartedProcess(async (sink) => {
-    for (let count = 0; count < 100; count += 1) await sink.write({ type: "stderr", data: "x".repeat(10_000) });
-    await sink.write({ type: "stdout", data: "end" });
-    return { exitCode: 3 };
-  }, new AbortController().signal);
+  const process = new StartedProcess(
+    async (sink) => {
+      for (let count = 0; count < 100; count += 1) await sink.write({ type: "stderr", data: "x".repeat(10_000) });
+      await sink.write({ type: "stdout", data: "end" });
+      return { exitCode: 3 };
+    },
+    { signal: new AbortController().signal },
+  );
+  const started = process.owner ?? process.open();
   await started.stderr.cancel();
   const reader = started.stdout.getReader();
   expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe("end");

@@ -15,6 +15,7 @@ import { hostFunctionsIn, keepsAlive, language, stateful } from "../needs.ts";
 import { assertStopped, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { HostProgram } from "../observe/host-program.ts";
 import { connect, detach, handOver, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
+import { handedOver } from "./connected-programs.ts";
 
 /** Much longer than necessary, for machines that are busy with other things. */
 const goneWithinMs = 60_000;
@@ -327,5 +328,6 @@ export const keepAlive: ConformanceGroup = {
     functions,
     leftCallers,
     hostile,
+    handedOver,
   ],
 };

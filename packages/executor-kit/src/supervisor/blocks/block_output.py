@@ -3,6 +3,7 @@
 import os
 import select
 
+import _fenced_terminals as terminals
 from _fenced_channel import CAPACITY, READ, apart, channel, data
 from _fenced_wire import RICH
 
@@ -35,9 +36,14 @@ def read_pipe(block, end):
         count = os.readv(end, [chunk])
     except BlockingIOError:
         return 0
+    except OSError:
+        # A terminal that was hung up.
+        count = 0
     if not count:
         forget(block, end)
         return 0
+    if block.program is not None and block.program.unheard:
+        return count
     if block.sink is not None:
         if not block.ended:
             block.sink.take(block.pipes[end], chunk[:count])
@@ -65,6 +71,7 @@ def forget(block, end):
     del block.pipes[end], readers[end]
     if not block.paused:
         poll_of(block).unregister(end)
+    terminals.close(end)
     os.close(end)
 
 

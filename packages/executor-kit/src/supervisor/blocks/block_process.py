@@ -6,8 +6,9 @@ Python 3.8 or later. It imports only `os`: blocks of the waiting interpreter mus
 # Imported early, because in a session libraries replace some of these for the programs that they run.
 from os import WEXITSTATUS, WIFSIGNALED, WTERMSIG, _exit, waitpid, write
 
-# A shepherd reports in four-byte words: its program's exit code, or one of these; `FAILED` is combined with an errno.
-BEGUN, FAILED = 1 << 30, 1 << 31
+# A shepherd reports in four-byte words: its program's exit code, or one of these; `FAILED` is combined with an errno, and `STARTED`
+# with the program's process id.
+BEGUN, FAILED, STARTED = 1 << 30, 1 << 31, 1 << 29
 
 
 def tend(program, status):

@@ -12,8 +12,9 @@ import _fenced_block_files as block_files
 import _fenced_block_output as output
 import _fenced_feeds as feeds
 import _fenced_processes as processes
+import _fenced_terminals as terminals
 import _fenced_user_site as user_site
-from _fenced_block_process import FAILED
+from _fenced_block_process import FAILED, STARTED
 from _fenced_channel import READ, channel, events, widen
 from _fenced_wire import EXIT, STDERR, STDOUT
 from _fenced_launch import fork_shepherd
@@ -28,6 +29,8 @@ commands = ""
 # block to block (`sessions`), that measures the work directory (`measure`), and that goes on with submitted runs (`runs`). Each is
 # loaded when the host asks for it.
 warm = spare = sessions = measure = runs = None
+# The module for programs beside blocks.
+programs = None
 # Children of this program that wait for blocks and have not run any code yet.
 waiting = set()
 inputs, blocks = {}, {}
@@ -52,6 +55,8 @@ class Block:
         self.file = None
         # The session's interpreter that it runs in, if any; and the submitted run that it belongs to, if any.
         self.session = None
+        # What is special about a program beside blocks.
+        self.program = None
         self.sink = output.kept.pop(number, None)
 
 
@@ -79,7 +84,8 @@ def report(number, code, memory, killed, problem, block=None):
     channel.send(EXIT, number, head + (problem or "").encode())
 
 
-def start(number, mark, credit, argv, environ):
+def start(number, mark, credit, argv, environ, program=None, terminal=None):
+    """`terminal`: the rows and columns of the one to run it on."""
     given, file = inputs.pop(number, None), block_files.take(number)
     if file is not None:
         file.close()
@@ -94,17 +100,21 @@ def start(number, mark, credit, argv, environ):
     stdin = given if given is not None else os.open("/dev/null", os.O_RDONLY)
     request = argv, variables(environ)
     try:
-        started = take_spare(request, given) or begin(request, stdin, mark)
+        if program is None:
+            started = take_spare(request, given) or begin(request, stdin, mark)
+        else:
+            started = begin_program(request, stdin, mark, (number, program, terminal))
     except OSError as error:
         os.close(stdin)
         if file is not None:
             file.remove()
-        report(number, None, None, False, no_process(error.errno))
+        report(number, None, None, False, error.strerror if program is not None else no_process(error.errno))
         return
     os.close(stdin)
     shepherd, status, (out, err), mark = started
-    block = Block(number, mark, credit, shepherd, status, {out: STDOUT, err: STDERR})
+    block = Block(number, mark, credit, shepherd, status, {out: STDOUT} if err is None else {out: STDOUT, err: STDERR})
     block.file = file
+    block.program = program
     blocks[number] = block
     output.watch(block)
     os.set_blocking(block.status, False)
@@ -160,6 +170,38 @@ def begin(request, stdin, mark):
     return shepherd, status, (out[0], err[0]), mark
 
 
+def begin_program(request, stdin, mark, special):
+    """The same for a program beside blocks, which never gets a waiting interpreter."""
+    number, program, terminal = special
+    prepare_python(request[0][0], request[1])
+    if terminal is not None:
+        out, end = terminals.open_terminal(*terminal)
+        program.terminal = out
+        ends, given = [out], (end, end, end)
+        # The terminal's own side is closed with the last of its output.
+        writing = os.dup(out)
+    else:
+        (out, end), (err, errors) = os.pipe(), os.pipe()
+        widen(end, READ)
+        ends, given = [out, err], (stdin, end, errors)
+    try:
+        shepherd, status = fork_shepherd(request, given, workspace, program)
+    except OSError as error:
+        for end in ends:
+            terminals.close(end)
+            os.close(end)
+        if terminal is not None:
+            os.close(writing)
+        raise OSError(error.errno, no_process(error.errno)) from None
+    finally:
+        if terminal is None:
+            for end in given[1:]:
+                os.close(end)
+    if terminal is not None:
+        feeds.feed(number, writing)
+    return shepherd, status, (ends[0], ends[1] if len(ends) > 1 else None), mark
+
+
 def end_block(block):
     for end in list(block.pipes):
         output.drain(block, end)
@@ -171,6 +213,8 @@ def end_block(block):
     output.resume(block)
     now = processes.oom_kills()
     memory = None if now is None or block.oom is None else now > block.oom
+    if block.program is not None and block.program.unheard:
+        programs.remember(block)
     report(block.number, block.code, memory, block.killing, block.problem, block)
 
 
@@ -183,6 +227,9 @@ def read_status(block):
         word = struct.unpack(">I", word)[0]
         if word & FAILED:
             block.problem = no_process(word ^ FAILED)
+        elif word & STARTED:
+            programs.started(block, word ^ STARTED)
+            return
         else:
             block.code = word
         if not block.killing:

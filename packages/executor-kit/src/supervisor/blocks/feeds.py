@@ -20,16 +20,27 @@ class Feed:
         self.descriptor = descriptor
         self.waiting = bytearray()
         self.ending = False
+        # Bytes of an earlier host that the program has not accepted.
+        self.foreign = 0
+
+    def leave(self):
+        """Another host follows, which has sent none of what waits here."""
+        self.foreign = len(self.waiting)
 
 
 def begin(number):
     """Returns the read end of the pipe, for the program."""
     reading, writing = os.pipe()
+    feed(number, writing)
+    return reading
+
+
+def feed(number, writing):
+    """Begins to write input to a descriptor."""
     os.set_blocking(writing, False)
     feeds[number] = writers[writing] = Feed(number, writing)
     # Registered for no events, so it reports only that the program has closed its end.
     events.register(writing, 0)
-    return reading
 
 
 def write(number, payload):
@@ -52,7 +63,10 @@ def hand_on(feed):
             broken(feed)
             return
         del feed.waiting[:sent]
-        channel.send(FED, feed.number, struct.pack(">I", sent))
+        foreign = min(sent, feed.foreign)
+        feed.foreign -= foreign
+        if sent > foreign or not sent:
+            channel.send(FED, feed.number, struct.pack(">I", sent - foreign))
     if feed.ending and not feed.waiting:
         end(feed.number)
     else:
@@ -61,7 +75,7 @@ def hand_on(feed):
 
 def serve(descriptor, mask):
     feed = writers[descriptor]
-    if mask & select.EPOLLERR:
+    if mask & (select.EPOLLERR | select.EPOLLHUP):
         broken(feed)
     else:
         hand_on(feed)

@@ -11,13 +11,14 @@ import struct
 
 import _fenced_feeds as feeds
 import _fenced_processes as processes
+import _fenced_terminals as terminals
 from _fenced_block_output import readers
-from _fenced_block_process import FAILED, tend, volunteer_for_oom
+from _fenced_block_process import FAILED, STARTED, tend, volunteer_for_oom
 
 
-def fork_shepherd(request, given, directory):
-    """`request`: arguments and variables; `given`: the program's descriptors 0, 1, 2 and so on. Returns the shepherd and the pipe
-    on which it reports the end."""
+def fork_shepherd(request, given, directory, program=None):
+    """`request`: arguments and variables; `given`: the program's descriptors 0, 1, 2 and so on; `program`: what is special about a
+    program beside blocks. Returns the shepherd and the pipe on which it reports the end."""
     status, told = os.pipe()
     try:
         shepherd = os.fork()
@@ -27,17 +28,17 @@ def fork_shepherd(request, given, directory):
         raise
     if shepherd == 0:
         try:
-            herd(request, given, directory, told)
+            herd(request, given, directory, told, program)
         finally:
             os._exit(1)
     os.close(told)
     return shepherd, status
 
 
-def herd(request, given, directory, status):
+def herd(request, given, directory, status, special):
     keep = sorted(given + (status,))
     # Includes the pipes to other blocks' input: if this process kept one open, that block would never see its input end.
-    highest = max([keep[-1]] + list(readers) + list(feeds.writers))
+    highest = max([keep[-1]] + list(readers) + list(feeds.writers) + list(terminals.opened.values()))
     for lower, upper in zip([-1] + keep, keep + [highest + 256]):
         os.closerange(lower + 1, upper)
     processes.adopt_orphans()
@@ -48,19 +49,23 @@ def herd(request, given, directory, status):
         return
     if program == 0:
         try:
-            become(request, given, directory)
+            become(request, given, directory, special is not None and special.terminal is not None)
         finally:
             os._exit(127)
-    for end in given:
+    for end in set(given):
         os.close(end)
+    if special is not None:
+        os.write(status, struct.pack(">I", STARTED | program))
     tend(program, status)
 
 
-def become(request, given, directory):
+def become(request, given, directory, controls_terminal):
     os.setsid()
     for target, source in enumerate(given):
         os.dup2(source, target)
     processes.default_signals()
+    if controls_terminal:
+        terminals.control()
     processes.protect(1)
     volunteer_for_oom()
     argv, environ = request

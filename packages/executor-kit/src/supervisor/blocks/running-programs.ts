@@ -64,23 +64,25 @@ export class RunningPrograms {
     return `FENCED_BLOCK=${randomUUID()}`;
   }
 
-  /**
-   * Starts a program with the frames that `start` sends, and writes its output to the sink until it has ended.
-   *
-   * @param ended - called once nobody is waiting for the program any more.
-   */
-  run(sink: Sink<OutputPiece>, start: (number: number) => void, ended?: (number: number) => void): Promise<ProgramEnd> {
-    const { signal } = sink;
-    const write: Write = (type, data) => {
-      if (type === "rich") throw new Error("the supervisor's stream is not valid");
-      return sink.write({ type, data });
-    };
-    return this.#run({ signal, write }, start, ended);
+  /** Starts a program with the frames that `start` sends, and writes its output to the sink until it has ended. */
+  run(sink: Sink<OutputPiece>, start: (number: number) => void, watcher?: ProgramWatcher): Promise<ProgramEnd> {
+    return this.#run(plain(sink), { start, ...watcher });
+  }
+
+  /** The same for a program that runs already. */
+  follow(number: number, sink: Sink<OutputPiece>, watcher: ProgramWatcher): Promise<ProgramEnd> {
+    const start = (): void => this.#send(frameType.hear, number, creditOf(windowBytes));
+    return this.#run(plain(sink), { start, number, ...watcher });
   }
 
   /** Like `run`, for a program that can also send rich output. */
   runRich(sink: Sink<OutputPiece<OutputName>>, start: (number: number) => void): Promise<ProgramEnd> {
-    return this.#run({ signal: sink.signal, write: (type, data) => sink.write({ type, data }) }, start);
+    return this.#run({ signal: sink.signal, write: (type, data) => sink.write({ type, data }) }, { start });
+  }
+
+  /** Handles the report that a program runs. */
+  started(number: number, pid: number): void {
+    this.#running.get(number)?.started?.(pid);
   }
 
   /** Handles a piece of output. */
@@ -104,11 +106,10 @@ export class RunningPrograms {
 
   async #run(
     { signal, write }: Output,
-    start: (number: number) => void,
-    ended?: (number: number) => void,
+    { start, number = this.newNumber(), started, ended }: RunOptions,
   ): Promise<ProgramEnd> {
-    const number = this.newNumber();
     const program = new RunningProgram(write, (credit) => this.#send(frameType.credit, number, credit));
+    program.started = started && ((pid) => started(number, pid));
     this.#running.set(number, program);
     let killed: NodeJS.Timeout | undefined;
     const kill = (): void => {
@@ -133,6 +134,33 @@ export class RunningPrograms {
   }
 }
 
+/** Learns what becomes of a program. */
+interface ProgramWatcher {
+  /** Called when it runs. */
+  readonly started?: ((number: number, pid: number) => void) | undefined;
+  /** Called once nobody is waiting for the program any more. */
+  readonly ended?: ((number: number) => void) | undefined;
+}
+
+interface RunOptions extends ProgramWatcher {
+  readonly start: (number: number) => void;
+  readonly number?: number;
+}
+
+function plain(sink: Sink<OutputPiece>): Output {
+  const write: Write = (type, data) => {
+    if (type === "rich") throw new Error("the supervisor's stream is not valid");
+    return sink.write({ type, data });
+  };
+  return { signal: sink.signal, write };
+}
+
+function creditOf(bytes: number): Buffer {
+  const credit = Buffer.alloc(4);
+  credit.writeUInt32BE(bytes);
+  return credit;
+}
+
 type Write = (type: OutputName, data: Uint8Array) => Promise<void> | undefined;
 
 /** Where a program's output goes. */
@@ -153,6 +181,7 @@ class RunningProgram {
   #taken = 0;
   end: (end: ProgramEnd) => void = () => {};
   fail: (error: Error) => void = () => {};
+  started: ((pid: number) => void) | undefined;
 
   constructor(write: Write, sendCredit: (credit: Buffer) => void) {
     this.#write = write;
@@ -184,8 +213,7 @@ class RunningProgram {
   #take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken < windowBytes / 4) return;
-    const credit = Buffer.alloc(4);
-    credit.writeUInt32BE(this.#taken);
+    const credit = creditOf(this.#taken);
     this.#taken = 0;
     this.#sendCredit(credit);
   }

@@ -1,3 +1,5 @@
+import type { ProgramRun } from "../../run/block-run.ts";
+
 /** A program to run where the supervisor is. */
 export interface SupervisedProgram {
   /**
@@ -14,7 +16,12 @@ export interface SupervisedProgram {
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** A file to create before the program starts. Default: none. */
   readonly file?: ProgramFile;
+  /** What is special about a program that runs alongside blocks. Default: it is a block. */
+  readonly alongside?: AlongsideBlocks;
 }
+
+/** See `ProgramRun`. */
+export type AlongsideBlocks = Pick<ProgramRun, "label" | "pty" | "started">;
 
 /** A file that the host creates for one program. */
 export interface ProgramFile {

@@ -4,7 +4,7 @@ import { within } from "@fenced/core/abort";
 import type { DisplayBoard } from "../../displays/display-board.ts";
 import { RichEvents } from "../../displays/rich-events.ts";
 import { type Place, type PlaceEnd, type PlaceFacts, PlaceGone, type PlaceRuns } from "../../place.ts";
-import { type BlockOutcome, type BlockRun, type ProgramRun, timeIsUp } from "../../run/block-run.ts";
+import { type BlockOutcome, type BlockRun, type LeftProgram, type ProgramRun, timeIsUp } from "../../run/block-run.ts";
 import type { Sink } from "../../run/sink.ts";
 import type { BackendFiles } from "../../workspace/backend-files.ts";
 import { InterpreterGone } from "../blocks/running-programs.ts";
@@ -100,6 +100,11 @@ export class InterpreterPlace implements Place {
 
   runProgram(program: ProgramRun, sink: Sink): Promise<BlockOutcome> {
     return this.below.runProgram(program, sink);
+  }
+
+  /** A fork ends with its program. */
+  async leftPrograms(): Promise<readonly LeftProgram[]> {
+    return this.#settings.isFork ? [] : this.below.leftPrograms();
   }
 
   stopping(isDetached: boolean): void {

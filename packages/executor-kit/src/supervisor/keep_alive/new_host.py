@@ -1,5 +1,6 @@
-"""Hands this place over to another host: ends what the host before it was running, but neither submitted runs, nor the interpreter that
-lives from block to block, nor what blocks have left running. Python 3.8 or later, standard library only."""
+"""Hands this place over to another host: ends what the host before it was running, but neither submitted runs, nor programs beside
+blocks, nor the interpreter that lives from block to block, nor what blocks have left running. Python 3.8 or later, standard library
+only."""
 
 import os
 import time
@@ -9,6 +10,7 @@ import _fenced_block_output as output
 import _fenced_blocks as blocks
 import _fenced_feeds as feeds
 import _fenced_processes as processes
+import _fenced_programs as programs
 import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
 from _fenced_channel import channel
@@ -32,8 +34,11 @@ def begin(descriptor):
         tunnels.drop(number, b"")
     # Those that connect from now on wait until this host listens.
     tunnels.rest(tunnels.NETWORK, is_new_host=True)
+    programs.leave()
     for number in list(feeds.feeds):
-        feeds.end(number)
+        block = blocks.blocks.get(number)
+        if block is None or block.program is None:
+            feeds.end(number)
     for given in blocks.inputs.values():
         os.close(given)
     blocks.inputs.clear()
@@ -58,7 +63,7 @@ def step(resetting):
     global began, interrupted
     age = time.monotonic() - began
     # What an ended block has left running lives on.
-    running = [each for each in blocks.blocks.values() if not each.ended and each.sink is None]
+    running = [each for each in blocks.blocks.values() if not each.ended and each.sink is None and each.program is None]
     for block in running:
         if block.session is None or age > ENDING + INTERRUPTED:
             blocks.kill(block)
@@ -75,7 +80,9 @@ def lines():
     """What the greeting says about what lives on: the highest number in use, and interpreters."""
     # What an ended block has left running keeps its number.
     loaded = [each for each in (blocks.sessions, blocks.runs) if each is not None]
-    found = ["last %d" % max([0, *blocks.blocks, *(number for each in loaded for number in each.numbers())])]
+    found = [
+        "last %d" % max([0, *blocks.blocks, *programs.ended, *(number for each in loaded for number in each.numbers())])
+    ]
     if blocks.runs is not None:
         found.append("runs")
     if blocks.sessions is None:

@@ -46,9 +46,18 @@ export const frameType = {
   runTold: 35,
   /** A part of a call of a host function: its key (8 bytes), the block (4), whether it is complete (1), and its content. */
   runCall: 36,
+  /** A program beside blocks runs: its process id (4 bytes). */
+  started: 37,
+  /** A program that an earlier host has started, see `LeftProgram`; empty after the last one. */
+  program: 38,
   session: 64,
   measure: 65,
   runs: 66,
+  /** Resizes a program's terminal, or sends it a signal. */
+  control: 67,
+  programs: 68,
+  /** The host reads the output of such a program from now on: credit (4 bytes). */
+  hear: 69,
 } as const;
 
 /** The same table for Python, as the module `_fenced_wire`: `TUNNEL_WRITE = 7`. */
@@ -141,7 +150,7 @@ export class FrameReader {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
     this.#type = this.#header.readUInt8(4);
     this.#outputName = outputNames.get(this.#type);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.runCall;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.program;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }
