@@ -1,8 +1,12 @@
 #!/usr/bin/env node
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { inspect } from "node:util";
+import { directoryStore } from "@fenced/checkpoints";
 import { FencedError, InvalidInputError } from "@fenced/core";
 import { nodeListener, onInterruption } from "@fenced/core/runtime";
 import { type CliOptions, parseOptions, UsageError } from "./cli/parse-options.ts";
@@ -22,11 +26,15 @@ process.exit();
 async function run(options: CliOptions): Promise<void> {
   const given = process.env["FENCED_E2B_API_KEY"] ?? "";
   const key = given === "" ? `e2b_${randomBytes(20).toString("hex")}` : given;
-  const { port, host, domain, maxSandboxes } = options;
+  const { port, host, domain, maxSandboxes, state } = options;
+  // Without a directory, paused sandboxes and snapshots last as long as the server.
+  await using kept = state === undefined ? await temporaryDirectory() : undefined;
   await using handler = createE2BHandler({
     templates: templatesOf(options),
     apiKeys: [key],
     maxSandboxes,
+    ...(state !== undefined && { stateDirectory: state }),
+    ...(kept && { checkpoints: directoryStore(kept.path) }),
     ...(domain !== undefined && { domain }),
     onError: say,
   });
@@ -49,6 +57,11 @@ async function run(options: CliOptions): Promise<void> {
   server.close();
   await handler.close();
   server.closeAllConnections();
+}
+
+async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
+  const created = await mkdtemp(path.join(tmpdir(), "fenced-e2b-"));
+  return { path: created, [Symbol.asyncDispose]: () => rm(created, { recursive: true, force: true }) };
 }
 
 function reasonOf(error: unknown): string {

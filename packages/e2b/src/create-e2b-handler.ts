@@ -1,7 +1,7 @@
 import { checkOptions } from "@fenced/core/options";
 import type { DrainOptions } from "@fenced/pool";
 import { controlApi } from "./control/control-api.ts";
-import type { Sandbox } from "./control/sandbox.ts";
+import type { KnownSandbox } from "./control/known-sandbox.ts";
 import { Sandboxes } from "./control/sandboxes.ts";
 import { type E2BHandlerOptions, e2bHandlerOptions } from "./e2b-handler-options.ts";
 import { envdApi } from "./envd/envd-api.ts";
@@ -15,7 +15,8 @@ export interface E2BHandler extends AsyncDisposable {
   /** Answers one request; never rejects. Mount it at all paths, and at all hosts that lead to sandboxes. */
   (request: Request): Promise<Response>;
   /**
-   * Kills all sandboxes, and resolves when nothing of them is left. Refuses new ones. Idempotent.
+   * Kills all sandboxes, and resolves when nothing of them is left; with `stateDirectory`, leaves them to the next server.
+   * Refuses new ones. Idempotent.
    *
    * @throws InvalidInputError if an option is wrong.
    */
@@ -47,9 +48,10 @@ export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
     const address = addressOf(request, domain);
     if (!address) {
       const signed = bySignature(request, sandboxes);
-      return signed ? envdApi(request, signed) : control.fetch(request);
+      const signedFor = signed && (await sandboxes.reach(signed.settings.id));
+      return signedFor ? envdApi(request, signedFor) : control.fetch(request);
     }
-    const sandbox = sandboxes.find(address.id);
+    const sandbox = await sandboxes.reach(address.id);
     if (!sandbox) return gone(address.id, "The sandbox was not found");
     if (address.port === envdPort) return envdApi(request, sandbox);
     if (address.port === interpreterPort) return interpreterApi(request, sandbox);
@@ -86,7 +88,7 @@ function addressOf({ headers, url }: Request, domain: string | undefined): Sandb
 }
 
 /** A signed address says nothing of its sandbox, so it is that of whose token it was signed with. */
-function bySignature(request: Request, sandboxes: Sandboxes): Sandbox | undefined {
+function bySignature(request: Request, sandboxes: Sandboxes): KnownSandbox | undefined {
   const url = new URL(request.url);
   if (!url.pathname.endsWith("/files") || !url.searchParams.has("signature")) return undefined;
   const operation = request.method === "POST" ? "write" : "read";

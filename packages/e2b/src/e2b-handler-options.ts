@@ -1,7 +1,8 @@
-import type { CodeExecutor } from "@fenced/core";
+import type { CheckpointStore, CodeExecutor, RestoreOption } from "@fenced/core";
 import { longestTimer } from "@fenced/core/abort";
 import {
   callbackOption,
+  objectOption,
   optionsSchema,
   type OptionSchemas,
   timeLimitOption,
@@ -17,6 +18,11 @@ export interface SandboxRequest {
   readonly env: Readonly<Record<string, string>>;
   /** False if the client wants a sandbox that cannot reach the internet: give it an executor with `network: "none"`. */
   readonly allowInternetAccess: boolean;
+  /**
+   * The checkpoint with which it must start, which is the option `restore` of all executors: that of a paused sandbox, or of a
+   * snapshot. `undefined` for one that starts empty, and always without `checkpoints` and `stateDirectory`.
+   */
+  readonly restore: RestoreOption | undefined;
   /** Aborted when the sandbox is no longer wanted. */
   readonly signal: AbortSignal;
 }
@@ -38,7 +44,24 @@ export interface E2BHandlerOptions {
    * clients then need the server's address in `E2B_SANDBOX_URL`.
    */
   readonly domain?: string | undefined;
-  /** Maximum number of sandboxes. Default: 32. */
+  /**
+   * A directory of this host, for one server at a time, which is created if it is missing, for this user only. Sandboxes then
+   * outlive the server: one that starts later with the same directory finds them again, running or paused, with snapshots.
+   * Templates must return executors with `keepAliveMs`, which is how long a sandbox may be without a server. The directory
+   * contains secrets, with which code can be run in the sandboxes. Default: none; sandboxes end with the server.
+   */
+  readonly stateDirectory?: string | undefined;
+  /**
+   * Where the files of paused sandboxes and of snapshots are kept: a store of `@fenced/checkpoints`. Default: a directory in
+   * `stateDirectory`, of which everything is deleted that no sandbox and no snapshot needs. Without both, sandboxes cannot be
+   * paused, and there are no snapshots.
+   */
+  readonly checkpoints?: CheckpointStore | undefined;
+  /** Maximum number of paused sandboxes and snapshots together. Default: 100. */
+  readonly maxKept?: number | undefined;
+  /** Maximum size of all their files together, in bytes. Default: 68,719,476,736 (64 GiB). */
+  readonly maxKeptBytes?: number | undefined;
+  /** Maximum number of sandboxes that run. Default: 32. */
   readonly maxSandboxes?: number | undefined;
   /**
    * How long a sandbox can live at most from now on, in milliseconds; clients that want more get 400. At most
@@ -68,6 +91,13 @@ export const e2bHandlerOptions: z.ZodType<E2BHandlerOptions> = optionsSchema({
     .string()
     .regex(/^[\w.-]+(?::\d+)?$/, "must be a domain, perhaps with a port: sandboxes.example:8443")
     .exactOptional(),
+  stateDirectory: z.string().min(1).exactOptional(),
+  checkpoints: objectOption<CheckpointStore>(
+    ["begin", "open", "list", "delete", "sweep"],
+    "a store of @fenced/checkpoints, such as directoryStore(path)",
+  ).exactOptional(),
+  maxKept: wholeNumberOption({ from: 1 }).exactOptional(),
+  maxKeptBytes: wholeNumberOption({ from: 1, unit: "bytes" }).exactOptional(),
   maxSandboxes: wholeNumberOption({ from: 1 }).exactOptional(),
   maxTimeoutMs: wholeNumberOption({ from: 1000, to: longestTimer }).exactOptional(),
   startTimeoutMs: timeLimitOption.exactOptional(),

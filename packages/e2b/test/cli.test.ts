@@ -1,6 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -73,6 +76,35 @@ describe("fenced-e2b", () => {
       }
     },
   );
+
+  it("loses no sandbox when it is killed, with --state", { ...needs("docker"), timeout: 240_000 }, async () => {
+    const state = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
+    const args = ["--template", "base=fenced-test:python", "--state", state];
+    const first = start(args, { FENCED_E2B_API_KEY: apiKey });
+    let second: ReturnType<typeof start> | undefined;
+    try {
+      const url = await first.line();
+      const created = await Sandbox.create("base", { apiKey, apiUrl: url, sandboxUrl: url, timeoutMs: 600_000 });
+      await created.commands.run("echo one > one.txt; echo two > /tmp/two.txt");
+      first.child.kill("SIGKILL");
+      await once(first.child, "close");
+      second = start(args, { FENCED_E2B_API_KEY: apiKey });
+      const next = await second.line();
+      const sandbox = await Sandbox.connect(created.sandboxId, { apiKey, apiUrl: next, sandboxUrl: next });
+      expect((await sandbox.commands.run("cat one.txt /tmp/two.txt")).stdout).toBe("one\ntwo\n");
+      await sandbox.pause();
+      await sandbox.connect();
+      expect(await sandbox.files.read("one.txt")).toBe("one\n");
+      await sandbox.kill();
+    } finally {
+      for (const { child } of [first, ...(second ? [second] : [])]) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        child.kill("SIGTERM");
+        await once(child, "close");
+      }
+      await rm(state, { recursive: true, force: true });
+    }
+  });
 
   it(
     "runs sandboxes of this machine, with a random key",

@@ -104,7 +104,7 @@ describe("sandboxes", needs("python3", "bash"), () => {
     const wrong = await post({ templateID: 3 });
     expect([wrong.status, await wrong.json()]).toMatchObject([400, { code: 400 }]);
     await expect(Sandbox.create("base", { ...server.client, lifecycle: { onTimeout: "pause" } })).rejects.toThrow(
-      /cannot pause sandboxes yet/,
+      /no store of checkpoints/,
     );
   });
 
@@ -113,7 +113,7 @@ describe("sandboxes", needs("python3", "bash"), () => {
     [{ network: { denyOut: ["10.0.0.0/8"] } }, /defined by its template/],
     [{ network: { egressProxy: { address: "proxy.example:1080" } } }, /defined by its template/],
     [{ iam: { tokens: { one: { audience: "a" } } } }, /no identity tokens/],
-    [{ autoResume: { enabled: true } }, /cannot pause/],
+    [{ autoPause: true, autoResume: { enabled: true } }, /cannot pause/],
     [{ volumeMounts: [{ name: "v", path: "/v" }] }, /no volumes/],
   ])("are refused if they cannot be as wanted: %j", async (wanted, message) => {
     await using server = await startServer();
@@ -231,7 +231,7 @@ describe("sandboxes", needs("python3", "bash"), () => {
   it("answer what only the cloud has with a sentence", async () => {
     await using server = await startServer();
     const sandbox = await Sandbox.create("base", server.client);
-    await expect(sandbox.pause()).rejects.toThrow(/cannot do that yet: pause/);
+    await expect(sandbox.pause()).rejects.toThrow(/has no store of checkpoints/);
     for (const [path, message] of [
       ["/v3/templates", /--template/],
       ["/volumes", /no volumes/],

@@ -20,6 +20,7 @@ export interface CliOptions {
   readonly domain?: string | undefined;
   readonly network?: "open" | "none" | undefined;
   readonly maxSandboxes: number;
+  readonly state?: string | undefined;
 }
 
 const help = `
@@ -31,7 +32,7 @@ Clients set E2B_API_KEY to the server's key, and both E2B_API_URL and E2B_SANDBO
 line that the server prints. The key is that of FENCED_E2B_API_KEY, or a random one, which the server then prints.
 
 A template is an image for Docker or Podman that has Python 3.8 or later, or os-sandbox, which shows this machine's
-programs to the code. Without --network, code in containers reaches only package indexes, and code in the OS sandbox nothing.`;
+programs to the code. With --state, sandboxes outlive the server; without, they end with it. Without --network, code in containers reaches only package indexes, and code in the OS sandbox nothing.`;
 
 /**
  * @returns the options, or `undefined` if help was printed instead.
@@ -66,7 +67,8 @@ function createCommand(): Command {
     .option("--host <address>", "the address to listen on", "127.0.0.1")
     .option("--domain <name>", "the domain whose subdomains lead to this server")
     .addOption(new Option("--network <policy>", "what code can reach").choices(["open", "none"]))
-    .option("--max-sandboxes <number>", "maximum number of sandboxes", wholeFrom1, 32)
+    .option("--max-sandboxes <number>", "maximum number of sandboxes that run", wholeFrom1, 32)
+    .option("--state <directory>", "keeps sandboxes for the next server with the same directory")
     .addHelpText("after", help)
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();

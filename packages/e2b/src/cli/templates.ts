@@ -1,29 +1,34 @@
-import { type CodeExecutor, loadComponent } from "@fenced/core";
+import type { CodeExecutor } from "@fenced/core";
 import type { SandboxRequest, SandboxTemplate } from "../e2b-handler-options.ts";
 import type { CliOptions, GivenTemplate } from "./parse-options.ts";
 
+/** How long sandboxes wait for the next server, in milliseconds. */
+const keepAliveMs = 3_600_000;
+
 /** The templates of the command line. */
-export function templatesOf({ template, network }: CliOptions): Readonly<Record<string, SandboxTemplate>> {
+export function templatesOf(options: CliOptions): Readonly<Record<string, SandboxTemplate>> {
+  const { template } = options;
   const given: readonly GivenTemplate[] = template.length > 0 ? template : [{ name: "base", source: "python:3-slim" }];
   return Object.fromEntries(
-    given.map(({ name, source }) => [
-      name,
-      ({ allowInternetAccess }: SandboxRequest) => createExecutor(source, allowInternetAccess ? network : "none"),
-    ]),
+    given.map(({ name, source }) => [name, (request: SandboxRequest) => createExecutor(source, request, options)]),
   );
 }
 
-function createExecutor(source: string, network: "open" | "none" | undefined): Promise<CodeExecutor> {
-  const limits = network === undefined ? {} : { network };
-  const component =
-    source === "os-sandbox"
-      ? {
-          provider: "@fenced/executor-local:LocalCommandLineCodeExecutor",
-          config: { isolation: "os-sandbox", ...limits },
-        }
-      : {
-          provider: "@fenced/executor-docker:DockerCommandLineCodeExecutor",
-          config: { image: source, workspacePath: "/home/user", ...limits },
-        };
-  return loadComponent<CodeExecutor>({ componentType: "code_executor", version: 1, ...component });
+async function createExecutor(
+  source: string,
+  { allowInternetAccess, restore }: SandboxRequest,
+  { network: given, state }: CliOptions,
+): Promise<CodeExecutor> {
+  const network = allowInternetAccess ? given : "none";
+  const settings = {
+    ...(network !== undefined && { network }),
+    ...(restore && { restore }),
+    ...(state !== undefined && { keepAliveMs }),
+  };
+  if (source === "os-sandbox") {
+    const { LocalCommandLineCodeExecutor } = await import("@fenced/executor-local");
+    return new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", ...settings });
+  }
+  const { DockerCommandLineCodeExecutor } = await import("@fenced/executor-docker");
+  return new DockerCommandLineCodeExecutor({ image: source, workspacePath: "/home/user", ...settings });
 }

@@ -8,9 +8,11 @@ import { bodyLimit } from "hono/body-limit";
 import * as z from "zod";
 import type { E2BHandlerOptions, ReportingOptions } from "../e2b-handler-options.ts";
 import { E2BFailure } from "./e2b-failure.ts";
+import type { KnownSandbox, LogEntry } from "./known-sandbox.ts";
 import { listed } from "./list-sandboxes.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { pageOf } from "./pages.ts";
 import type { Sandboxes } from "./sandboxes.ts";
+import { type Snapshot, snapshotName } from "./snapshots.ts";
 import type { Usage } from "./usage-log.ts";
 
 /** The version of E2B's `envd` whose behaviour this server has; clients choose by it what they send. */
@@ -27,7 +29,7 @@ const createSchema = z.object({
   metadata: z.record(z.string(), z.string()).default({}),
   envVars: variables.default({}),
   secure: z.boolean().optional(),
-  autoPause: z.boolean().default(false),
+  autoPause: z.boolean().nullish(),
   allow_internet_access: z.boolean().default(true),
   autoResume: z.object({ enabled: z.boolean() }).nullish(),
   network: z
@@ -45,6 +47,8 @@ const createSchema = z.object({
 });
 const timeoutSchema = z.object({ timeout: seconds });
 const connectSchema = z.object({ timeout: seconds.optional() });
+const forkSchema = z.object({ timeout: seconds.default(15), count: z.int().min(1).max(100).default(1) });
+const snapshotSchema = z.object({ name: snapshotName.nullish() });
 
 interface Variables {
   readonly Variables: { owner: string };
@@ -59,7 +63,6 @@ const cloudOnly: readonly (readonly [path: string, what: string])[] = [
   ["volumecontent", "This server has no volumes; write to the sandbox's files"],
   ["secrets", "This server keeps no secrets; pass variables with `envs`"],
   ["teams", "This server has no teams; it has API keys"],
-  ["snapshots", "This server cannot take snapshots"],
 ];
 
 /** The control API: sandboxes are created, found and ended over it. */
@@ -79,7 +82,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     return next();
   });
 
-  const find = (context: Context<Variables>): Sandbox => {
+  const find = (context: Context<Variables>): KnownSandbox => {
     const id = context.req.param("id") ?? "";
     const sandbox = sandboxes.find(id, context.var.owner);
     if (sandbox) return sandbox;
@@ -89,7 +92,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
   for (const version of ["", "/v2"]) {
     app.post(`${version}/sandboxes`, async (context) => {
       const wanted = await bodyOf(context, createSchema);
-      assertPossible(wanted);
+      assertPossible(wanted, sandboxes);
       const { templateID, metadata, envVars, timeout = version === "" ? 15 : 300 } = wanted;
       const sandbox = await sandboxes.create({
         templateId: templateID,
@@ -99,17 +102,17 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
         isSecure: version !== "" || (wanted.secure ?? false),
         allowInternetAccess: wanted.allow_internet_access && !deniesAll(wanted.network?.denyOut),
         timeoutMs: timeout * 1000,
+        onTimeout: wanted.autoPause === true ? "pause" : "kill",
+        autoResume: wanted.autoResume?.enabled === true,
         signal: context.req.raw.signal,
       });
       return context.json(described(sandbox, options), 201);
     });
     app.post(`${version}/sandboxes/:id/connect`, async (context) => {
-      const { timeout } = await bodyOf(context, connectSchema);
+      const { timeout = version === "" ? 15 : 300 } = await bodyOf(context, connectSchema);
       const sandbox = find(context);
-      // It never shortens the life of a sandbox.
-      const left = sandbox.endAt.getTime() - Date.now();
-      if (timeout !== undefined && timeout * 1000 > left) sandboxes.setTimeout(sandbox, timeout * 1000);
-      return context.json(described(sandbox, options));
+      const isResumed = await sandboxes.resume(sandbox, timeout * 1000, context.req.raw.signal);
+      return context.json(described(sandbox, options), isResumed ? 201 : 200);
     });
     app.get(`${version}/sandboxes`, (context) => {
       const { items, next } = listed(sandboxes.all(context.var.owner), new URL(context.req.url).searchParams);
@@ -120,7 +123,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
   app.get("/sandboxes/:id", async (context) => {
     const sandbox = find(context);
     // Code can keep it from being measured.
-    const usage = await within(measuringMs, sandbox.usage()).catch(() => undefined);
+    const usage = await within(measuringMs, sandbox.sandbox?.usage() ?? Promise.resolve([])).catch(() => undefined);
     return context.json({ ...described(sandbox, options), ...detailed(sandbox, usage?.at(-1)) });
   });
   app.delete("/sandboxes/:id", async (context) => {
@@ -131,7 +134,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     // The body may take its time, in which the sandbox can end.
     const { timeout } = await bodyOf(context, timeoutSchema);
     const sandbox = find(context);
-    sandboxes.setTimeout(sandbox, timeout * 1000);
+    await sandboxes.setTimeout(sandbox, timeout * 1000);
     return context.body(null, 204);
   });
   app.post("/sandboxes/:id/refreshes", (context) => {
@@ -139,23 +142,70 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     return context.body(null, 204);
   });
   app.get("/sandboxes/:id/metrics", async (context) => {
-    const usage = await find(context).usage();
+    const usage = (await find(context).sandbox?.usage()) ?? [];
     const [start, end] = [Number(context.req.query("start") ?? 0), Number(context.req.query("end") ?? Infinity)];
     return context.json(usage.filter(({ timestampUnix: at }) => at >= start && at <= end));
   });
-  for (const action of ["pause", "resume", "snapshots", "fork"]) {
-    app.post(`/sandboxes/:id/${action}`, (context) => {
-      find(context);
-      throw new E2BFailure(501, `This server cannot do that yet: ${action}`);
+  app.post("/sandboxes/:id/pause", async (context) => {
+    await sandboxes.pause(find(context));
+    return context.body(null, 204);
+  });
+  app.post("/sandboxes/:id/resume", async (context) => {
+    const { timeout = 15 } = await bodyOf(context, connectSchema);
+    const sandbox = find(context);
+    if (sandbox.state === "running") throw new E2BFailure(409, `sandbox "${sandbox.settings.id}" is already running`);
+    await sandboxes.resume(sandbox, timeout * 1000, context.req.raw.signal);
+    return context.json(described(sandbox, options), 201);
+  });
+  app.post("/sandboxes/:id/fork", async (context) => {
+    const { timeout, count } = await bodyOf(context, forkSchema);
+    const { signal } = context.req.raw;
+    const forks = await sandboxes.fork(find(context), { count, timeoutMs: timeout * 1000, signal });
+    const answer = forks.map((fork) => {
+      if (fork.status === "fulfilled") return { sandbox: described(fork.value, options) };
+      const { status: code, message } = told(fork.reason, signal, options.onError);
+      return { error: { code, message } };
     });
-  }
+    return context.json(answer, 201);
+  });
+  app.post("/sandboxes/:id/snapshots", async (context) => {
+    const { name } = await bodyOf(context, snapshotSchema);
+    return context.json(inList(await sandboxes.snapshot(find(context), name ?? undefined)), 201);
+  });
+  app.get("/snapshots", (context) => {
+    const query = new URL(context.req.url).searchParams;
+    const [sandboxId, name] = [query.get("sandboxID"), query.get("name")?.replace(/:default$/, "") ?? null];
+    const matching = sandboxes.snapshots
+      .all(context.var.owner)
+      .filter((each) => sandboxId === null || each.sandboxId === sandboxId)
+      .filter((each) => name === null || each.name === name || each.id === name);
+    const { items, next } = pageOf(
+      matching.map((snapshot) => ({ snapshot, id: snapshot.id, at: snapshot.createdAt })),
+      query,
+    );
+    if (next !== undefined) context.header("x-next-token", next);
+    return context.json(items.map(({ snapshot }) => inList(snapshot)));
+  });
+  app.delete("/templates/:id", async (context) => {
+    const id = context.req.param("id");
+    if (Object.hasOwn(options.templates, id)) {
+      throw new E2BFailure(501, "Templates are defined by the server's operator: see its option --template");
+    }
+    await sandboxes.deleteSnapshot(context.var.owner, id);
+    return context.body(null, 204);
+  });
   app.put("/sandboxes/:id/network", (context) => {
     find(context);
     throw new E2BFailure(501, "The network of a sandbox is defined by its template and cannot be changed here");
   });
   app.get("/sandboxes/:id/logs", (context) => {
-    find(context);
-    throw new E2BFailure(501, "This server keeps no logs; read the output of your commands");
+    const entries = logOf(find(context), new URL(context.req.url).searchParams);
+    const lines = entries.map(({ at, message }) => ({ timestamp: at.toISOString(), line: message }));
+    return context.json({ logs: lines, logEntries: entries.map((entry) => structured(entry)) });
+  });
+  app.get("/v2/sandboxes/:id/logs", (context) => {
+    const entries = logOf(find(context), new URL(context.req.url).searchParams);
+    return context.json({ logs: entries.map((entry) => structured(entry)) });
   });
   for (const [path, message] of cloudOnly) {
     for (const each of [`/${path}`, `/${path}/*`]) {
@@ -168,17 +218,14 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
 }
 
 /** @throws E2BFailure if a sandbox cannot be as its client wants it. */
-function assertPossible({
-  autoPause,
-  autoResume,
-  mcp,
-  iam,
-  network,
-  volumeMounts,
-}: z.infer<typeof createSchema>): void {
-  if (autoPause || autoResume?.enabled === true) {
-    throw new E2BFailure(501, "This server cannot pause sandboxes yet; create it without autoPause and autoResume");
+function assertPossible(
+  { autoPause, autoResume, mcp, iam, network, volumeMounts }: z.infer<typeof createSchema>,
+  sandboxes: Sandboxes,
+): void {
+  if (autoResume?.enabled === true && autoPause !== true) {
+    throw new E2BFailure(400, "autoResume: it needs autoPause");
   }
+  if (autoPause === true) sandboxes.assertKeeps();
   if (isGiven(mcp)) throw new E2BFailure(501, "This server has no MCP gateway");
   if (isGiven(iam)) throw new E2BFailure(501, "This server issues no identity tokens");
   if (isGiven(volumeMounts)) throw new E2BFailure(501, "This server has no volumes");
@@ -215,13 +262,13 @@ function parse(text: string): unknown {
   }
 }
 
-function named({ settings }: Sandbox): JsonObject {
+function named({ settings }: KnownSandbox): JsonObject {
   const { id, templateId } = settings;
   return { sandboxID: id, templateID: templateId, alias: templateId, clientID: "fenced", envdVersion };
 }
 
 /** What a client needs to use a sandbox. */
-function described(sandbox: Sandbox, { domain }: E2BHandlerOptions): JsonObject {
+function described(sandbox: KnownSandbox, { domain }: E2BHandlerOptions): JsonObject {
   const { token, trafficToken } = sandbox;
   return {
     ...named(sandbox),
@@ -231,16 +278,16 @@ function described(sandbox: Sandbox, { domain }: E2BHandlerOptions): JsonObject 
   };
 }
 
-function detailed(sandbox: Sandbox, usage?: Usage): JsonObject {
-  const { settings, startedAt, endAt } = sandbox;
+function detailed(sandbox: KnownSandbox, usage?: Usage): JsonObject {
+  const { settings, startedAt, endAt, state } = sandbox;
   return {
     ...named(sandbox),
     startedAt: startedAt.toISOString(),
     endAt: endAt.toISOString(),
-    state: "running",
+    state,
     metadata: { ...settings.metadata },
     allowInternetAccess: settings.allowInternetAccess,
-    lifecycle: { onTimeout: "kill", autoResume: false },
+    lifecycle: { onTimeout: settings.onTimeout, autoResume: settings.autoResume },
     ...(usage && {
       cpuCount: usage.cpuCount,
       memoryMB: Math.round(usage.memTotal / 1_048_576),
@@ -249,11 +296,36 @@ function detailed(sandbox: Sandbox, usage?: Usage): JsonObject {
   };
 }
 
-function failure(error: unknown, gone: AbortSignal, onError: (error: unknown) => void): Response {
-  if (error instanceof E2BFailure) return refuse(error.status, error.message);
+/** A snapshot as clients have it. */
+function inList({ id, name }: Snapshot): JsonObject {
+  return { snapshotID: id, names: name === undefined ? [] : [name] };
+}
+
+/** Which entries a query asks for: those from a time on, at most so many. */
+function logOf({ log }: KnownSandbox, query: URLSearchParams): readonly LogEntry[] {
+  const [start, limit] = [Number(query.get("start") ?? query.get("cursor") ?? 0), Number(query.get("limit") ?? 1000)];
+  const found = log.filter(({ at }) => !(at.getTime() < start));
+  return Number.isInteger(limit) && limit >= 0 ? found.slice(0, limit) : found;
+}
+
+function structured({ at, level, message }: LogEntry): JsonObject {
+  return { timestamp: at.toISOString(), level, message, fields: {} };
+}
+
+/** What a client is told of an error. Everything else is reported, unless the client has gone. */
+function told(
+  error: unknown,
+  gone: AbortSignal,
+  onError: (error: unknown) => void,
+): { readonly status: number; readonly message: string } {
+  if (error instanceof E2BFailure) return error;
   const status = httpStatus(error);
   if (status === 500 && !gone.aborted) onError(error);
-  const message = FencedError.isInstance(error) ? error.message : "Internal error; see the server's log";
+  return { status, message: FencedError.isInstance(error) ? error.message : "Internal error; see the server's log" };
+}
+
+function failure(error: unknown, gone: AbortSignal, onError: (error: unknown) => void): Response {
+  const { status, message } = told(error, gone, onError);
   const response = refuse(status, message);
   // Clients try again by themselves.
   if (QuotaExceededError.isInstance(error)) response.headers.set("retry-after", "1");

@@ -1,7 +1,6 @@
 import { E2BFailure } from "./e2b-failure.ts";
-import type { Sandbox } from "./sandbox.ts";
-
-const mostListed = 100;
+import type { KnownSandbox } from "./known-sandbox.ts";
+import { pageOf } from "./pages.ts";
 
 /**
  * Chooses the sandboxes that a query asks for, newest first.
@@ -9,9 +8,9 @@ const mostListed = 100;
  * @throws E2BFailure if the query is wrong.
  */
 export function listed(
-  sandboxes: readonly Sandbox[],
+  sandboxes: readonly KnownSandbox[],
   query: URLSearchParams,
-): { readonly items: readonly Sandbox[]; readonly next?: string } {
+): { readonly items: readonly KnownSandbox[]; readonly next?: string } {
   const metadata = metadataOf(query.get("metadata"));
   const states = query.getAll("state").flatMap((text) => text.split(","));
   const template = query.get("template");
@@ -19,22 +18,16 @@ export function listed(
   if (Number.isNaN(startedAfter)) {
     throw new E2BFailure(400, "startedAfter: it must be a time such as 2026-01-01T00:00:00Z");
   }
-  const limit = numberOf(query.get("limit") ?? String(mostListed), "limit");
-  // Pages of nothing would have no end.
-  if (limit === 0) throw new E2BFailure(400, "limit: it must be at least 1");
-  const from = numberOf(query.get("nextToken") ?? "0", "nextToken");
-  const matching = sandboxes
-    .filter(
-      ({ settings, startedAt }) =>
-        (states.length === 0 || states.includes("running")) &&
-        (template === null || settings.templateId === template) &&
-        startedAt.getTime() >= startedAfter &&
-        metadata.every(([name, value]) => settings.metadata[name] === value),
-    )
-    .toSorted((one, other) => other.startedAt.getTime() - one.startedAt.getTime());
-  if (query.get("order") === "asc") matching.reverse();
-  const to = from + Math.min(limit, mostListed);
-  return { items: matching.slice(from, to), ...(to < matching.length && { next: String(to) }) };
+  const matching = sandboxes.filter(
+    ({ settings, startedAt, state }) =>
+      (states.length === 0 || states.includes(state)) &&
+      (template === null || settings.templateId === template) &&
+      startedAt.getTime() >= startedAfter &&
+      metadata.every(([name, value]) => settings.metadata[name] === value),
+  );
+  const ordered = matching.map((sandbox) => ({ sandbox, id: sandbox.settings.id, at: sandbox.startedAt.getTime() }));
+  const { items, ...rest } = pageOf(ordered, query);
+  return { ...rest, items: items.map(({ sandbox }) => sandbox) };
 }
 
 /** Clients encode a filter as a form, each of its parts once more before. */
@@ -47,9 +40,4 @@ function metadataOf(text: string | null): readonly (readonly [string, string])[]
   } catch {
     throw new E2BFailure(400, "metadata: it is not encoded correctly");
   }
-}
-
-function numberOf(text: string, name: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new E2BFailure(400, `${name}: it must be a whole number`);
 }

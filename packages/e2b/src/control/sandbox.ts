@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { CodeExecutor, ExecutorProcesses } from "@fenced/core";
 import { isSameSecret } from "@fenced/core/runtime";
@@ -7,30 +6,15 @@ import { PolledWatchers } from "../envd/polled-watchers.ts";
 import { SandboxProcesses } from "../envd/sandbox-processes.ts";
 import { Guest } from "../guest/guest.ts";
 import { Contexts } from "../interpreter/contexts.ts";
+import type { SandboxSettings } from "./known-sandbox.ts";
 import { type Usage, UsageLog } from "./usage-log.ts";
 
-/** What a sandbox was created with. */
-export interface SandboxSettings {
-  readonly id: string;
-  readonly templateId: string;
-  /** Who may see it: the digest of the API key that created it. */
-  readonly owner: string;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly env: Readonly<Record<string, string>>;
-  /** Without it, `envd` asks for no token. */
-  readonly isSecure: boolean;
-  readonly allowInternetAccess: boolean;
-}
-
-/** A sandbox, from its creation until it is killed, its time is up, or it breaks down. */
+/** A sandbox while it runs: until it is paused or killed, or breaks down. */
 export class Sandbox {
   readonly settings: SandboxSettings;
-  readonly startedAt: Date = new Date();
-  /** When it ends by itself. */
-  endAt: Date;
   /** Its token for `envd`; `undefined` if it has none. */
   readonly token: string | undefined;
-  readonly trafficToken: string = newToken();
+  readonly trafficToken: string;
   readonly processes: SandboxProcesses;
   /** The contexts of its code interpreter. */
   readonly contexts: Contexts;
@@ -44,15 +28,15 @@ export class Sandbox {
 
   /** @param executor - started. */
   constructor(
-    settings: SandboxSettings,
-    { executor, endAt, report }: { executor: CodeExecutor; endAt: Date; report: (error: unknown) => void },
+    { settings, token, trafficToken }: Pick<Sandbox, "settings" | "token" | "trafficToken">,
+    { executor, report }: { executor: CodeExecutor; report: (error: unknown) => void },
   ) {
     this.settings = settings;
+    this.token = token;
+    this.trafficToken = trafficToken;
     this.report = report;
     // Each of its streams listens; Node reports more than ten listeners as a leak.
     setMaxListeners(0, this.#ending.signal);
-    this.endAt = endAt;
-    this.token = settings.isSecure ? newToken() : undefined;
     this.#executor = executor;
     const surroundings = {
       processes: () => this.#processes,
@@ -105,9 +89,4 @@ export class Sandbox {
     if (processes) return processes;
     throw new ConnectError("unimplemented", "The template's executor cannot start programs");
   }
-}
-
-/** A token with 256 random bits. */
-function newToken(): string {
-  return randomBytes(32).toString("hex");
 }

@@ -1,59 +1,294 @@
-import { randomInt } from "node:crypto";
+import path from "node:path";
+import { directoryStore } from "@fenced/checkpoints";
 import { type CodeExecutor, QuotaExceededError } from "@fenced/core";
-import { afterMs } from "@fenced/core/abort";
+import { afterMs, joinSignals } from "@fenced/core/abort";
 import { type DrainOptions, ExecutorSessions } from "@fenced/pool";
 import type { ReportingOptions, SandboxTemplate } from "../e2b-handler-options.ts";
 import { E2BFailure } from "./e2b-failure.ts";
-import { Sandbox, type SandboxSettings } from "./sandbox.ts";
+import { KeptCheckpoints, type TakenCheckpoint } from "./kept-checkpoints.ts";
+import { type Kept, KnownSandbox, type SandboxSettings } from "./known-sandbox.ts";
+import { newId } from "./new-token.ts";
+import { Sandbox } from "./sandbox.ts";
+import { type Snapshot, Snapshots } from "./snapshots.ts";
+import { type LeftState, StateDirectory } from "./state-directory.ts";
+
+/** How many sandboxes of an earlier server are connected to at the same time. */
+const connectingAtOnce = 8;
+/** A sandbox that cannot be paused when its time is up gets so many milliseconds more, so many times; then it is killed. */
+const [pauseAgainMs, mostPauseAttempts] = [60_000, 10];
+/** Those that a request resumes live at least so long, in milliseconds, as at E2B. */
+const shortestAutoResumeMs = 300_000;
 
 /** A sandbox that a client wants. */
-export interface NewSandbox extends Omit<SandboxSettings, "id"> {
-  /** How long it lives, in milliseconds. */
-  readonly timeoutMs: number;
+export interface NewSandbox extends Omit<SandboxSettings, "id" | "base"> {
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }
 
-/** All sandboxes of a server. Each is a session of `ExecutorSessions`, which owns its executor. */
+/** What a session is created for. */
+interface Wanted {
+  readonly settings: SandboxSettings;
+  readonly checkpoint: Kept | undefined;
+}
+
+/** All sandboxes of a server. Each that runs is a session of `ExecutorSessions`, which owns its executor. */
 export class Sandboxes {
+  readonly snapshots: Snapshots = new Snapshots();
   readonly #options: ReportingOptions;
   readonly #sessions: ExecutorSessions;
-  readonly #starting = new Map<string, SandboxSettings>();
-  readonly #sandboxes = new Map<string, Sandbox>();
+  readonly #kept: KeptCheckpoints;
+  readonly #state: StateDirectory | undefined;
+  readonly #starting = new Map<string, Wanted>();
+  readonly #known = new Map<string, KnownSandbox>();
   readonly #timers = new Map<string, () => void>();
   #isClosing = false;
 
+  /** @throws BackendUnavailableError if the state directory cannot be used. */
   constructor(options: ReportingOptions) {
     this.#options = options;
-    const { maxSandboxes = 32, startTimeoutMs, onError } = options;
+    const { maxSandboxes = 32, startTimeoutMs, stateDirectory, onError } = options;
+    this.#state = stateDirectory === undefined ? undefined : new StateDirectory(stateDirectory, onError);
+    const ownStore = stateDirectory === undefined ? undefined : path.join(stateDirectory, "checkpoints");
+    this.#kept = new KeptCheckpoints({
+      store: options.checkpoints ?? (ownStore === undefined ? undefined : directoryStore(ownStore)),
+      maxKept: options.maxKept ?? 100,
+      maxKeptBytes: options.maxKeptBytes ?? 68_719_476_736,
+      onError,
+    });
     this.#sessions = new ExecutorSessions({
       create: (id, signal) => this.#createExecutor(id, signal),
       idleTimeoutMs: Infinity,
       maxSessions: maxSandboxes,
+      ...(this.#state && { directory: this.#state.sessions, onDrain: "detach" }),
       ...(startTimeoutMs !== undefined && { startTimeoutMs }),
       onSessionLost: (id, reason) => this.#lost(id, reason),
       onError,
     });
+    if (this.#state) this.#takeOver(this.#state.load(), options.checkpoints === undefined);
   }
 
   /** @throws E2BFailure if there is no such template, or the time is too long; FencedError if it cannot be started. */
-  async create({ timeoutMs, signal, ...wanted }: NewSandbox): Promise<Sandbox> {
-    this.#template(wanted.templateId);
+  async create({ signal, ...wanted }: NewSandbox): Promise<KnownSandbox> {
+    const { templates } = this.#options;
+    const { templateId, owner, timeoutMs } = wanted;
+    const snapshot = Object.hasOwn(templates, templateId) ? undefined : this.snapshots.find(owner, templateId);
+    const base = snapshot?.base ?? templateId;
+    this.#template(base);
     this.#checkTimeout(timeoutMs);
-    this.#checkRoom();
-    const settings: SandboxSettings = { ...wanted, id: newId() };
-    const { id } = settings;
-    this.#starting.set(id, settings);
-    const executor = this.#sessions.executor(id);
+    const env = { ...snapshot?.env, ...wanted.env };
+    const known = KnownSandbox.create({ ...wanted, env, base, id: newId("i") });
+    await this.#open(known, snapshot?.kept, signal);
+    known.say(snapshot ? `Created from the snapshot ${snapshot.id}` : "Created");
+    return known;
+  }
+
+  /** @throws E2BFailure if sandboxes cannot be paused here. */
+  assertKeeps(): void {
+    void this.#kept.store;
+  }
+
+  /** Returns an owner's sandbox, or any owner's. */
+  find(id: string, owner?: string): KnownSandbox | undefined {
+    const known = this.#known.get(id);
+    return known && (owner === undefined || known.settings.owner === owner) ? known : undefined;
+  }
+
+  /** All sandboxes of an owner, or of all owners. */
+  all(owner?: string): readonly KnownSandbox[] {
+    return [...this.#known.values()].filter(({ settings }) => owner === undefined || settings.owner === owner);
+  }
+
+  /** Returns a sandbox for a request to it, which resumes one that is paused if its client wants that. */
+  async reach(id: string): Promise<Sandbox | undefined> {
+    const known = this.#known.get(id);
+    if (!known) return undefined;
+    if (known.sandbox) return known.sandbox;
+    await known.opening;
+    const { autoResume, timeoutMs } = known.settings;
+    if (known.state === "paused" && autoResume) {
+      // It stays paused, and its client hears that; why is for the operator.
+      await this.resume(known, Math.max(timeoutMs, shortestAutoResumeMs), known.signal).catch((error: unknown) => {
+        if (!known.signal.aborted) this.#options.onError(error);
+      });
+    }
+    return known.sandbox;
+  }
+
+  /** Kills a sandbox and deletes everything in it. */
+  async kill(known: KnownSandbox, reason = "The sandbox was killed"): Promise<void> {
+    this.#forget(known, reason);
+    await known.inTurn(() => this.#end(known));
+  }
+
+  /**
+   * Lets a sandbox live for so many milliseconds from now.
+   *
+   * @throws E2BFailure if that is too long, or it does not run.
+   */
+  async setTimeout(known: KnownSandbox, timeoutMs: number): Promise<void> {
+    this.#checkTimeout(timeoutMs);
+    await known.inTurn(async () => {
+      this.#assertKnown(known);
+      if (known.state === "paused") throw new E2BFailure(409, `sandbox "${known.settings.id}" is paused`);
+      known.endAt = new Date(Date.now() + timeoutMs);
+      this.#watchTime(known);
+      await this.#save(known);
+    });
+  }
+
+  /** Keeps a sandbox's files, and ends everything else of it until it is resumed. @throws E2BFailure if it is paused. */
+  async pause(known: KnownSandbox): Promise<void> {
+    await known.inTurn(async () => {
+      this.#assertKnown(known);
+      const { sandbox, settings, checkpoint: before, endAt } = known;
+      const { id } = settings;
+      if (!sandbox) throw new E2BFailure(409, `sandbox "${id}" is already paused`);
+      // What clients write from now on would not be kept.
+      known.sandbox = undefined;
+      try {
+        const { kept, missing } = await this.#take(known);
+        Object.assign(known, { state: "paused", checkpoint: kept, endAt: new Date() });
+        try {
+          await this.#save(known);
+        } catch (error) {
+          Object.assign(known, { state: "running", checkpoint: before, endAt });
+          this.#kept.release(kept);
+          throw error;
+        }
+        known.say("Paused");
+        if (missing !== undefined) known.say(missing, "warn");
+      } catch (error) {
+        if (!known.signal.aborted) known.sandbox = sandbox;
+        throw error;
+      }
+      this.#kept.release(before);
+      this.#stopTime(id);
+      sandbox.ended("The sandbox was paused");
+      await this.#sessions.end(id).catch(this.#options.onError);
+    });
+  }
+
+  /**
+   * Starts a paused sandbox again, with its files.
+   *
+   * @returns false if it runs: then its life becomes longer, never shorter.
+   * @throws E2BFailure if the time is too long; FencedError if it cannot be started.
+   */
+  async resume(known: KnownSandbox, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    this.#checkTimeout(timeoutMs);
+    return known.inTurn(async () => {
+      this.#assertKnown(known);
+      const endAt = new Date(Math.max(Date.now() + timeoutMs, known.state === "running" ? known.endAt.getTime() : 0));
+      if (known.state === "running") {
+        if (endAt.getTime() !== known.endAt.getTime()) {
+          known.endAt = endAt;
+          this.#watchTime(known);
+          await this.#save(known);
+        }
+        return false;
+      }
+      known.endAt = endAt;
+      await this.#open(known, known.checkpoint, joinSignals(signal, known.signal));
+      known.say("Resumed");
+      return true;
+    });
+  }
+
+  /** Keeps a sandbox's files for new sandboxes. It goes on. */
+  async snapshot(known: KnownSandbox, name: string | undefined): Promise<Snapshot> {
+    const kept = await this.#keep(known);
+    const { id: sandboxId, owner, base, env } = known.settings;
+    const snapshot: Snapshot = {
+      id: newId("snap"),
+      owner,
+      sandboxId,
+      base,
+      env,
+      createdAt: Date.now(),
+      kept,
+      ...(name !== undefined && { name }),
+    };
     try {
+      await this.#state?.write("snapshots", snapshot.id, snapshot);
+    } catch (error) {
+      this.#kept.release(kept);
+      throw error;
+    }
+    const unnamed = this.snapshots.add(snapshot);
+    if (unnamed) await this.#state?.write("snapshots", unnamed.id, unnamed);
+    known.say(`Snapshot ${snapshot.id} was taken`);
+    return snapshot;
+  }
+
+  /** @throws E2BFailure if there is none. */
+  async deleteSnapshot(owner: string, named: string): Promise<void> {
+    const { id, kept } = this.snapshots.remove(owner, named);
+    await this.#state?.remove("snapshots", id);
+    this.#kept.release(kept);
+  }
+
+  /** Creates sandboxes with the files of another one, which goes on. @returns those that could be created, and errors. */
+  async fork(
+    known: KnownSandbox,
+    { count, timeoutMs, signal }: { readonly count: number; readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<readonly PromiseSettledResult<KnownSandbox>[]> {
+    this.#checkTimeout(timeoutMs);
+    const kept = await this.#keep(known);
+    try {
+      return await Promise.allSettled(
+        Array.from({ length: count }, async () => {
+          const fork = KnownSandbox.create({ ...known.settings, timeoutMs, id: newId("i") });
+          await this.#open(fork, kept, signal);
+          fork.say(`Forked from ${known.settings.id}`);
+          return fork;
+        }),
+      );
+    } finally {
+      this.#kept.release(kept);
+    }
+  }
+
+  /** Ends all sandboxes for good; with a state directory, leaves them to the next server. */
+  async close(options: DrainOptions): Promise<void> {
+    this.#isClosing = true;
+    for (const known of this.all()) {
+      this.#stopTime(known.settings.id);
+      known.sandbox?.ended("The server is shutting down");
+      known.sandbox = undefined;
+      // Sandboxes that are being paused stay as they are.
+      known.ended(closing());
+    }
+    await this.#sessions.drain(options);
+    this.#known.clear();
+    if (!this.#state) await this.#kept.deleteAll();
+    this.#kept.close();
+    this.#state?.close();
+  }
+
+  /** Starts a sandbox, new or paused. */
+  async #open(known: KnownSandbox, checkpoint: Kept | undefined, signal: AbortSignal): Promise<void> {
+    const { settings } = known;
+    const { id } = settings;
+    this.#checkRoom();
+    this.#starting.set(id, { settings, checkpoint });
+    try {
+      const executor = this.#sessions.executor(id);
       await executor.start({ signal });
       // Nobody would know its id.
       signal.throwIfAborted();
-      if (this.#isClosing) throw new E2BFailure(503, "The server is shutting down");
-      const sandbox = new Sandbox(settings, { executor, endAt: new Date(), report: this.#options.onError });
-      this.#sandboxes.set(id, sandbox);
-      this.setTimeout(sandbox, timeoutMs);
-      return sandbox;
+      if (this.#isClosing) throw closing();
+      if (checkpoint && executor.restored?.id !== checkpoint.id) {
+        throw new Error(`The template ${settings.base} must pass \`restore\` on to its executor`);
+      }
+      const before = known.state;
+      known.state = "running";
+      try {
+        await this.#save(known);
+      } catch (error) {
+        known.state = before;
+        throw error;
+      }
+      this.#begin(known, executor);
     } catch (error) {
       await this.#sessions.end(id).catch(this.#options.onError);
       throw error;
@@ -62,54 +297,101 @@ export class Sandboxes {
     }
   }
 
-  /** Returns a sandbox; `undefined` if there is none, or it is another owner's. Any owner: pass none. */
-  find(id: string, owner?: string): Sandbox | undefined {
-    const sandbox = this.#sandboxes.get(id);
-    return sandbox && (owner === undefined || sandbox.settings.owner === owner) ? sandbox : undefined;
+  #begin(known: KnownSandbox, executor: CodeExecutor): void {
+    known.sandbox = new Sandbox(known, { executor, report: this.#options.onError });
+    this.#known.set(known.settings.id, known);
+    this.#watchTime(known);
   }
 
-  /** All sandboxes of an owner, or of all owners. */
-  all(owner?: string): readonly Sandbox[] {
-    return [...this.#sandboxes.values()].filter(({ settings }) => owner === undefined || settings.owner === owner);
-  }
-
-  /** Kills a sandbox and deletes everything in it. */
-  async kill(sandbox: Sandbox, reason = "The sandbox was killed"): Promise<void> {
-    const { id } = sandbox.settings;
-    this.#forget(sandbox, reason);
+  /** Ends what is left of a sandbox that is forgotten. */
+  async #end({ settings: { id }, checkpoint }: KnownSandbox): Promise<void> {
+    await this.#state?.remove("sandboxes", id).catch(this.#options.onError);
+    this.#kept.release(checkpoint);
     await this.#sessions.end(id);
   }
 
-  /**
-   * Lets a sandbox live for so many milliseconds from now.
-   *
-   * @throws E2BFailure if that is too long, or it has ended.
-   */
-  setTimeout(sandbox: Sandbox, timeoutMs: number): void {
-    this.#checkTimeout(timeoutMs);
-    const { id } = sandbox.settings;
-    if (this.#sandboxes.get(id) !== sandbox) throw new E2BFailure(404, `sandbox "${id}" not found`);
-    this.#timers.get(id)?.();
-    sandbox.endAt = new Date(Date.now() + timeoutMs);
-    const end = (): void => {
-      this.kill(sandbox, "The time of the sandbox is up").catch(this.#options.onError);
-    };
-    this.#timers.set(id, afterMs(timeoutMs, end));
+  async #take(known: KnownSandbox): Promise<TakenCheckpoint> {
+    try {
+      return await this.#kept.take(this.#sessions.executor(known.settings.id), known.signal);
+    } catch (error) {
+      this.#assertKnown(known);
+      throw error;
+    }
   }
 
-  /** Ends all sandboxes for good. */
-  async close(options: DrainOptions): Promise<void> {
-    this.#isClosing = true;
-    for (const sandbox of this.all()) this.#forget(sandbox, "The server is shutting down");
-    await this.#sessions.drain(options);
+  /** The files of a sandbox as they are, running or paused. */
+  async #keep(known: KnownSandbox): Promise<Kept> {
+    return known.inTurn(async () => {
+      this.#assertKnown(known);
+      if (known.state === "paused" && known.checkpoint) return this.#kept.share(known.checkpoint);
+      const { kept, missing } = await this.#take(known);
+      if (missing !== undefined) known.say(missing, "warn");
+      return kept;
+    });
+  }
+
+  async #save(known: KnownSandbox): Promise<void> {
+    await this.#state?.write("sandboxes", known.settings.id, known.record);
+  }
+
+  /** Finds what an earlier server has left. */
+  #takeOver({ sandboxes, snapshots, places, isComplete }: LeftState, ownsStore: boolean): void {
+    const { onError } = this.#options;
+    for (const snapshot of snapshots) {
+      this.snapshots.add(snapshot);
+      this.#kept.share(snapshot.kept);
+    }
+    const waiting: KnownSandbox[] = [];
+    const left = new Set(places);
+    for (const record of sandboxes) {
+      const known = new KnownSandbox(record);
+      this.#known.set(known.settings.id, known);
+      if (known.checkpoint) this.#kept.share(known.checkpoint);
+      if (known.state === "paused") continue;
+      left.delete(known.settings.id);
+      waiting.push(known);
+    }
+    // Several at a time; requests for one wait for it.
+    let free: readonly Promise<unknown>[] = Array.from({ length: connectingAtOnce }, async () => {});
+    for (const known of waiting) {
+      const [next, ...others] = free;
+      known.opening = known.inTurn(async () => {
+        await next;
+        await this.#connect(known);
+      });
+      free = [...others, known.opening];
+    }
+    // Those that were being created, paused or killed when the earlier server ended.
+    for (const id of left) if (isComplete) void this.#sessions.end(id).catch(onError);
+    if (ownsStore && isComplete) void this.#kept.deleteUnknown();
+  }
+
+  /** Connects to a sandbox that an earlier server has left. Never rejects. */
+  async #connect(known: KnownSandbox): Promise<void> {
+    const { id } = known.settings;
+    const isOver = (): boolean => this.#isClosing || known.signal.aborted;
+    if (isOver()) return;
+    try {
+      const executor = this.#sessions.executor(id);
+      await executor.start({ signal: known.signal });
+      known.signal.throwIfAborted();
+      this.#begin(known, executor);
+      known.say("The server was started anew: its programs have ended", "warn");
+    } catch (error) {
+      if (isOver()) return;
+      this.#options.onError(new Error(`The sandbox ${id} of an earlier server is gone`, { cause: error }));
+      this.#forget(known, "The sandbox is gone");
+      await this.#end(known).catch(this.#options.onError);
+    }
   }
 
   async #createExecutor(id: string, signal: AbortSignal): Promise<CodeExecutor> {
-    const settings = this.#starting.get(id);
+    const wanted = this.#starting.get(id);
     // A session that has ended does not begin again.
-    if (!settings) throw new E2BFailure(404, "The sandbox was not found");
-    const { templateId: template, env, allowInternetAccess } = settings;
-    return this.#template(template)({ template, env, allowInternetAccess, signal });
+    if (!wanted) throw new E2BFailure(404, "The sandbox was not found");
+    const { base: template, env, allowInternetAccess } = wanted.settings;
+    const restore = wanted.checkpoint && { store: this.#kept.store, id: wanted.checkpoint.id };
+    return this.#template(template)({ template, env, allowInternetAccess, restore, signal });
   }
 
   #template(name: string): SandboxTemplate {
@@ -136,24 +418,60 @@ export class Sandboxes {
     });
   }
 
-  #lost(id: string, reason: string): void {
-    const sandbox = this.#sandboxes.get(id);
-    if (!sandbox) return;
-    this.#forget(sandbox, `The sandbox was lost: ${reason}`);
-    this.#sessions.end(id).catch(this.#options.onError);
+  /** @throws E2BFailure if it was killed. */
+  #assertKnown(known: KnownSandbox): void {
+    if (this.#isClosing) throw closing();
+    const { id } = known.settings;
+    if (this.#known.get(id) !== known) throw new E2BFailure(404, `sandbox "${id}" not found`);
   }
 
-  #forget(sandbox: Sandbox, reason: string): void {
-    const { id } = sandbox.settings;
+  #lost(id: string, reason: string): void {
+    const known = this.#known.get(id);
+    // One that is paused has nothing to lose.
+    if (!known || known.state === "paused" || this.#isClosing) return;
+    this.#forget(known, `The sandbox was lost: ${reason}`);
+    known.inTurn(() => this.#end(known)).catch(this.#options.onError);
+  }
+
+  #watchTime(known: KnownSandbox, attempts = 0): void {
+    const { id, onTimeout } = known.settings;
+    this.#stopTime(id);
+    const end = async (): Promise<void> => {
+      if (onTimeout === "kill" || attempts >= mostPauseAttempts) {
+        await this.kill(known, "The time of the sandbox is up");
+        return;
+      }
+      try {
+        await this.pause(known);
+      } catch (error) {
+        if (this.#known.get(id) !== known || known.state === "paused") return;
+        this.#options.onError(error);
+        known.endAt = new Date(Date.now() + pauseAgainMs);
+        this.#watchTime(known, attempts + 1);
+      }
+    };
+    const left = Math.max(0, known.endAt.getTime() - Date.now());
+    this.#timers.set(
+      id,
+      afterMs(left, () => void end().catch(this.#options.onError)),
+    );
+  }
+
+  #stopTime(id: string): void {
     this.#timers.get(id)?.();
     this.#timers.delete(id);
-    this.#sandboxes.delete(id);
-    sandbox.ended(reason);
+  }
+
+  #forget(known: KnownSandbox, reason: string): void {
+    const { id } = known.settings;
+    this.#stopTime(id);
+    this.#known.delete(id);
+    known.sandbox?.ended(reason);
+    known.sandbox = undefined;
+    known.ended(new E2BFailure(404, `sandbox "${id}" not found`));
   }
 }
 
-/** Like those of E2B: one label of a host name, without a hyphen, and 103 random bits. */
-function newId(): string {
-  const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  return `i${Array.from({ length: 20 }, () => letters.charAt(randomInt(letters.length))).join("")}`;
+function closing(): E2BFailure {
+  return new E2BFailure(503, "The server is shutting down");
 }

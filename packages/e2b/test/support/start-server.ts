@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { nodeListener } from "@fenced/core/runtime";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { createE2BHandler, type E2BHandlerOptions } from "../../src/index.ts";
+import { createE2BHandler, type E2BHandlerOptions, type SandboxTemplate } from "../../src/index.ts";
 
 export const apiKey = `e2b_${"0".repeat(40)}`;
 export const otherKey = `e2b_${"1".repeat(40)}`;
@@ -18,9 +18,9 @@ export interface TestServer extends AsyncDisposable {
 
 export async function startServer(options: Partial<E2BHandlerOptions> = {}): Promise<TestServer> {
   const executors = { created: 0, stopped: 0 };
-  const create = (): LocalCommandLineCodeExecutor => {
+  const create: SandboxTemplate = ({ restore }) => {
     executors.created += 1;
-    const executor = new LocalCommandLineCodeExecutor();
+    const executor = new LocalCommandLineCodeExecutor({ restore });
     const dispose = executor[Symbol.asyncDispose].bind(executor);
     executor[Symbol.asyncDispose] = async () => {
       await dispose();
