@@ -31,6 +31,7 @@ export type BackendName =
   | "pwsh"
   | "uv"
   | "docker"
+  | "gvisor"
   | "podman"
   | "kubernetes"
   | "gpu"
@@ -109,6 +110,15 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   docker: {
     version: () => containerEngine("docker", ["version", "--format", "{{.Server.Version}}"]),
     remedy: "as root on Debian: scripts/ci/docker.sh up (installs docker.io, starts dockerd, makes the test images)",
+  },
+  gvisor: {
+    version: async () => {
+      const runtimes = ["info", "--format", "{{json .Runtimes}}"];
+      const { stdout } = await promisify(execFile)("docker", runtimes, { timeout: detectionMs });
+      if (!stdout.includes('"runsc"')) throw new Error("the daemon has no runtime runsc");
+      return firstVersion("runsc", ["--version"]);
+    },
+    remedy: "as root on Debian: scripts/ci/docker.sh up (installs runsc and registers it with the daemon)",
   },
   podman: {
     version: () => containerEngine("podman", ["--version"]),

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Docker and Podman for the tests, on Debian, as root:
 #
-#   scripts/ci/docker.sh up         installs what is missing, starts dockerd if no daemon answers, creates the test images
+#   scripts/ci/docker.sh up         installs what is missing, starts dockerd if no daemon answers, registers gVisor with it,
+#                                   creates the test images
 #   scripts/ci/docker.sh down       stops the dockerd that "up" started
 #   scripts/ci/docker.sh packages   prints what "up" installs, for packages.sh
 #
@@ -11,13 +12,16 @@ set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fenced
 state=$cache/dockerd
+daemon_file=/etc/docker/daemon.json
 here=$(dirname "${BASH_SOURCE[0]}")
 mkdir -p "$cache"
 
 up() {
   # shellcheck disable=SC2046
   "$here/packages.sh" $(packages)
+  register_gvisor
   docker version >/dev/null 2>&1 || start_daemon
+  offers_gvisor || reload_daemon
   local name
   for name in python node; do
     has_image "$name" || pull_image "$name" || make_image "$name"
@@ -28,8 +32,47 @@ up() {
 
 packages() {
   echo docker.io:dockerd podman:podman catatonit
+  echo runsc
   # Images are built from these if none can be pulled.
   echo python3 python3-pip busybox-static
+}
+
+# gVisor's kernel as a runtime of the daemon. Of its platforms, ptrace works everywhere; KVM hangs on some virtual machines.
+# Without a network of its own it needs no firewall, which the daemon of these tests does not have. It ignores the filters of system
+# calls that containers are created with unless told otherwise.
+register_gvisor() {
+  python3 - "$daemon_file" <<'PROGRAM'
+import json, os, sys
+
+file = sys.argv[1]
+settings = {}
+if os.path.exists(file):
+    with open(file) as source:
+        settings = json.load(source)
+runtimes = settings.setdefault("runtimes", {})
+wanted = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none", "--oci-seccomp"]}
+if runtimes.get("runsc") != wanted:
+    runtimes["runsc"] = wanted
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file + ".new", "w") as target:
+        json.dump(settings, target, indent=2)
+    os.replace(file + ".new", file)
+PROGRAM
+}
+
+offers_gvisor() {
+  docker info --format '{{json .Runtimes}}' | grep -q '"runsc"'
+}
+
+# Running containers do not notice. A daemon elsewhere, or one with another file of settings, goes without gVisor, and so do the tests.
+reload_daemon() {
+  local pid
+  pid=$(cat "$state/dockerd.pid" 2>/dev/null || cat /var/run/docker.pid 2>/dev/null) || return 0
+  kill -HUP "$pid" || return 0
+  for _ in {1..50}; do
+    ! offers_gvisor || return 0
+    sleep 0.2
+  done
 }
 
 # Containers need no access to the network, so the firewall stays unchanged. In a container, overlays cannot be nested.
@@ -126,7 +169,7 @@ stop_daemon() {
 case ${1-} in
   up | down | packages) "$1" ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0"
+    sed -n '2,11s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -16,7 +16,12 @@ export interface ContainerLimits {
    * towards the container's memory and holds at most half of `memoryBytes`. Default: false.
    */
   readonly readOnlyRootFilesystem?: boolean | undefined;
-  /** The OCI runtime, e.g. `"runsc"` (gVisor) or `"kata"`. Default: the daemon's. */
+  /**
+   * The OCI runtime, by the name that the daemon has for it: `"runsc"` (gVisor) or `"kata"`. `"auto"` takes the strongest
+   * one that is registered with the daemon: one with a kernel of its own (Kata Containers, krun), otherwise gVisor,
+   * otherwise the default; see `capabilities.kernel`. With Podman, which also lists runtimes that it does not have, that is the
+   * default. Default: the daemon's.
+   */
   readonly runtime?: string | undefined;
 }
 

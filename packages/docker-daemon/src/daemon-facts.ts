@@ -1,6 +1,7 @@
 import { InvalidInputError } from "@fenced/core";
 import { z } from "zod";
 import type { ContainerLimits } from "./container-config.ts";
+import { type ContainerRuntimes, readRuntime } from "./container-runtime.ts";
 import { answered } from "./daemon-calls.ts";
 import type { DaemonClient } from "./find-daemon.ts";
 
@@ -12,6 +13,7 @@ export interface DaemonFacts {
   readonly ignoredLimits: readonly ("memoryBytes" | "pidsLimit" | "cpus")[];
   /** Its system call filter: its own, which may be replaced, one that its administrator chose, or none that we can set. */
   readonly filter: "replaceable" | "chosen" | "none";
+  readonly runtimes: ContainerRuntimes;
 }
 
 const daemonInfo = z.object({
@@ -24,6 +26,17 @@ const daemonInfo = z.object({
   MemoryLimit: z.boolean().nullish(),
   PidsLimit: z.boolean().nullish(),
   CpuCfsQuota: z.boolean().nullish(),
+  Runtimes: z
+    .record(
+      z.string(),
+      z.object({
+        path: z.string().nullish(),
+        runtimeType: z.string().nullish(),
+        runtimeArgs: z.array(z.string()).nullish(),
+      }),
+    )
+    .nullish(),
+  DefaultRuntime: z.string().nullish(),
 });
 
 const known = new Map<string, Promise<DaemonFacts>>();
@@ -56,6 +69,14 @@ async function askFacts({ docker }: DaemonClient): Promise<DaemonFacts> {
       ...(ignores(info.CpuCfsQuota) ? (["cpus"] as const) : []),
     ],
     filter: filterOf(security, info.Architecture ?? ""),
+    runtimes: {
+      listed: Object.entries(info.Runtimes ?? {}).map(([name, { path, runtimeType, runtimeArgs }]) =>
+        // A type without a path is one of containerd's own, as is a name without either.
+        readRuntime(name, path || runtimeType || name, runtimeArgs ?? []),
+      ),
+      byDefault: info.DefaultRuntime ?? undefined,
+      areRegistered: info.Rootless === undefined,
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ContainerCreateOptions } from "dockerode";
+import { runtimeFilters } from "./container-runtime.ts";
 import { dockerReason } from "./daemon-calls.ts";
 import { type DaemonFacts, warnAbout } from "./daemon-facts.ts";
 import type { DaemonClient } from "./find-daemon.ts";
@@ -21,6 +22,14 @@ export async function createWithFilter<T>(
   options: ContainerCreateOptions,
   create: (options: ContainerCreateOptions) => Promise<T>,
 ): Promise<T> {
+  const runtime = options.HostConfig?.Runtime;
+  if (!runtimeFilters(facts.runtimes, runtime)) {
+    const name = runtime ?? facts.runtimes.byDefault ?? "that it uses";
+    warnUnfiltered(
+      daemon,
+      `the runtime ${name} may ignore system call filters (gVisor does without \`--oci-seccomp\`)`,
+    );
+  }
   if (facts.filter !== "replaceable") {
     const why = facts.filter === "chosen" ? "its administrator chose another system call filter" : "it has no seccomp";
     return createUnfiltered(daemon, why, () => create(options));
@@ -56,10 +65,14 @@ function wantsFile(error: unknown): boolean {
 }
 
 function createUnfiltered<T>(daemon: DaemonClient, why: string, create: () => Promise<T>): Promise<T> {
+  warnUnfiltered(daemon, why);
+  return create();
+}
+
+function warnUnfiltered(daemon: DaemonClient, why: string): void {
   warnAbout(
     daemon,
     "FENCED_DOCKER_SETUID",
     `Code in containers of this daemon can leave setuid programs in mounted directories, because ${why}. Mount only directories that other users of the machine cannot enter.`,
   );
-  return create();
 }

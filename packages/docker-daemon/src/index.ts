@@ -11,6 +11,7 @@ export {
   userForBind,
   userForVolume,
 } from "./container-config.ts";
+export { chooseRuntime, type RuntimeKernel, runtimeKernel } from "./container-runtime.ts";
 export {
   answered,
   asDuplex,

@@ -1,14 +1,25 @@
-import { BackendUnavailableError, FencedError } from "@fenced/core";
+import { BackendUnavailableError, type ExecutorCapabilities, FencedError } from "@fenced/core";
 import type { PassedOverFence } from "./fenced-executor.ts";
 import { type Fence, fences } from "./fences.ts";
 
 /** Where the code runs, and why not behind a stronger fence. */
-export function explainChoice({ place }: Fence, passedOver: readonly PassedOverFence[]): string {
+export function explainChoice(
+  { name, place }: Fence,
+  { kernel = "shared" }: ExecutorCapabilities,
+  passedOver: readonly PassedOverFence[],
+): string {
   const reasons = passedOver.map(
     (each) => `${capitalized(titleOf(each))} was passed over: ${firstSentence(each.problem)}`,
   );
-  return [`The code runs in ${place}.`, ...reasons].join(" ");
+  return [`The code runs in ${place}${name === "docker" ? kernels[kernel] : ""}.`, ...reasons].join(" ");
 }
+
+/** What makes a container stronger than one that shares the machine's kernel. */
+const kernels: Readonly<Record<NonNullable<ExecutorCapabilities["kernel"]>, string>> = {
+  own: " with a kernel of its own",
+  "user-space": " with a kernel in user space",
+  shared: "",
+};
 
 /** Splits an error into problem and remedy. */
 export function whatIsWrong(error: unknown): Pick<PassedOverFence, "problem" | "remedy"> {

@@ -42,6 +42,7 @@ const container: Fence = {
       ...baseOf(options),
       ...placeOf(options),
       network,
+      runtime: "auto",
       ...(image === undefined ? {} : { image }),
       ...(pull === undefined ? {} : { pull }),
       ...(docker === undefined ? {} : { docker }),

@@ -16,7 +16,8 @@ const fenceArgument = z.object({ fence: z.enum(["auto", "docker", "os-sandbox", 
 /**
  * Opens a fence for code, and starts the executor behind it. `"auto"` opens the strongest one that this machine has: a
  * Docker or Podman container, otherwise an OS sandbox, otherwise an interpreter in WebAssembly;
- * never an unfenced executor.
+ * never an unfenced executor. Containers run in the strongest OCI runtime that is registered with the daemon, such as gVisor;
+ * `capabilities.kernel` tells.
  *
  * Each executor is a separate package; one that is not installed is passed over. A fence that is passed over leaves
  * nothing behind.
@@ -47,7 +48,7 @@ export async function openExecutor(
     const attempt = await tryFence(candidate, checked);
     if ("executor" in attempt) {
       const { name } = candidate;
-      const reason = explainChoice(candidate, passedOver);
+      const reason = explainChoice(candidate, attempt.executor.capabilities, passedOver);
       return Object.assign(attempt.executor, { fence: { name, reason, passedOver }, dumpComponent: attempt.dump });
     }
     if (wanted !== "auto") throw attempt.error;

@@ -14,13 +14,20 @@ describe("fenced doctor", () => {
   it("shows what works in a table", needs("docker", "bubblewrap"), async () => {
     const { exitCode, stdout, stderr } = await runNode(cli, ["doctor", "--image", "fenced-test:python"], {}).outcome;
     expect(stderr).toBe("");
-    expect(stdout).toMatch(/^docker +container +works$/m);
-    expect(stdout).toMatch(/^os-sandbox +os-sandbox +works$/m);
-    expect(stdout).toMatch(/^wasm +wasm +works$/m);
+    expect(stdout).toMatch(/^docker +container +(?:shared|user-space|own) +works$/m);
+    expect(stdout).toMatch(/^os-sandbox +os-sandbox +shared +works$/m);
+    expect(stdout).toMatch(/^wasm +wasm +user-space +works$/m);
     expect(stdout).toMatch(/^Docker +\d[\d.]+ +container$/m);
     expect(stdout).toMatch(/^bubblewrap +\d[\d.]+ +os-sandbox$/m);
     expect(stdout).toContain("The strongest fence here: docker.");
     expect(exitCode).toBe(0);
+  });
+
+  it("tells that containers run in gVisor", needs("docker", "gvisor"), async () => {
+    const { stdout } = await runNode(cli, ["doctor", "--json", "--image", "fenced-test:python"], {}).outcome;
+    const { fences, tools } = JSON.parse(stdout) as Diagnosis;
+    expect(fences[0]).toEqual({ name: "docker", isolation: "container", kernel: "user-space", works: true });
+    expect(tools.find(({ name }) => name === "gVisor")?.found).toMatch(/^\d/);
   });
 
   it("says what is wrong, and how to install what is missing", async () => {
@@ -67,7 +74,12 @@ describe("fenced doctor", () => {
       expect(exitCode).toBe(0);
       const { fences } = JSON.parse(stdout) as Diagnosis;
       expect(fences.map(({ problem = "" }) => problem).join("\n")).not.toMatch(/homedir|userInfo/);
-      expect(fences.find(({ name }) => name === "wasm")).toEqual({ name: "wasm", isolation: "wasm", works: true });
+      expect(fences.find(({ name }) => name === "wasm")).toEqual({
+        name: "wasm",
+        isolation: "wasm",
+        kernel: "user-space",
+        works: true,
+      });
     },
   );
 

@@ -35,9 +35,12 @@ describe("the strongest fence", () => {
   it("is a container if a daemon answers", needs("docker"), async () => {
     await using executor = await openExecutor("auto", { image });
     expect(executor.capabilities.isolation).toBe("container");
+    const { kernel } = executor.capabilities;
+    const inGvisor = backend("gvisor").available;
+    expect(kernel).toBe(inGvisor ? "user-space" : "shared");
     expect(executor.fence).toEqual({
       name: "docker",
-      reason: "The code runs in a Docker or Podman container.",
+      reason: `The code runs in a Docker or Podman container${inGvisor ? " with a kernel in user space" : ""}.`,
       passedOver: [],
     });
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
-import { ContainerLeash, type Daemon, findDaemon } from "@fenced/docker-daemon";
+import { chooseRuntime, ContainerLeash, type Daemon, daemonFacts, findDaemon } from "@fenced/docker-daemon";
 import { EgressProxy } from "@fenced/egress";
 import {
   type CommandLineRequest,
@@ -49,6 +49,8 @@ export class DockerConnector implements Connector {
   #daemon: Daemon;
   /** The last container that was connected, which published ports lead to. */
   #current: RunningContainer | undefined;
+  /** What the option `runtime: "auto"` has led to. Code that breaks a container must not get a weaker one. */
+  #runtime: { readonly name: string | undefined } | undefined;
   /** The container could not be ended, so the leash must end it when this program ends. */
   #isLeftBehind = false;
   /** The container that the next one replaces, and that is still to be removed. */
@@ -109,7 +111,7 @@ export class DockerConnector implements Connector {
         ...(left && { left }),
         ...(address && { address }),
         // A pull has been done for the first one.
-        options: isFirst ? options : { ...options, pull: pullAgain(options) },
+        options: { ...options, runtime: await this.#chooseRuntime(), ...(!isFirst && { pull: pullAgain(options) }) },
         owner: id,
         name: this.#request.containerName,
         daemon: this.#daemon,
@@ -122,6 +124,7 @@ export class DockerConnector implements Connector {
     );
     try {
       const connection = await this.#connectionTo(opened, directory, address);
+      if (options.runtime === "auto") this.#runtime = { name: opened.runtime };
       this.#current = opened.container;
       return connection;
     } catch (error) {
@@ -152,7 +155,7 @@ export class DockerConnector implements Connector {
     directory: string,
     address: SessionAddress | undefined,
   ): Promise<Connection> {
-    const { container, kind, foreign, hasNetwork } = opened;
+    const { container, kind, foreign, hasNetwork, kernel } = opened;
     const { options, table, givenLanguages, id } = this.#request;
     const { supervisor } = container;
     if (this.#published && !supervisor) {
@@ -179,7 +182,7 @@ export class DockerConnector implements Connector {
       outlivesSession: options.stopContainer === false || foreign,
       isLeft: kind === "left",
       ...(address && { session: sessionToJson({ id, ...address }, { container: container.id }) }),
-      ...(isCutOff && { capabilities: cutOff }),
+      capabilities: { ...(kernel && { kernel }), ...(isCutOff && cutOff) },
       ...(this.#published && { ports: this.#published.ports }),
       end: async ({ isReplaced, isDetached = false }) => {
         if (isDetached || container.isTakenOver) await container.leave();
@@ -231,6 +234,12 @@ export class DockerConnector implements Connector {
       this.#isLeftBehind = true;
       throw error;
     }
+  }
+
+  async #chooseRuntime(): Promise<string | undefined> {
+    if (this.#runtime) return this.#runtime.name;
+    const { runtimes } = await daemonFacts(this.#daemon);
+    return chooseRuntime(runtimes, this.#request.options.runtime);
   }
 
   #makeDirectories(): Promise<void> {

@@ -82,6 +82,8 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
       stdin: true,
       ...(network !== undefined && { network }),
       isolation,
+      // A server on this machine; a container's depends on its runtime.
+      ...(isolation === "none" && { kernel: "shared" }),
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
     };
   }

@@ -87,6 +87,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open")),
       isolation: checked.isolation ?? "none",
+      kernel: "shared",
     };
     this.#virtualEnv = checked.virtualEnv === undefined ? undefined : findVirtualEnv(checked.virtualEnv);
     if (this.offered.isolation === "none") warnUnsandboxed();

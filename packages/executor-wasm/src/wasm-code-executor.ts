@@ -51,6 +51,7 @@ export class WasmCodeExecutor extends BaseCodeExecutor {
       network: "none",
       ...(checked.packages === undefined && { packages: [] }),
       isolation: "wasm",
+      kernel: "user-space",
     };
   }
 

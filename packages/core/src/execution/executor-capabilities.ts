@@ -32,4 +32,10 @@ export interface ExecutorCapabilities {
    * restricts it; `container`: it shares only the host's kernel; `remote`: it runs on another machine.
    */
   readonly isolation: "none" | "wasm" | "os-sandbox" | "container" | "remote";
+  /**
+   * Which kernel answers the code's system calls, so a bug in which would let it out. `shared`: that of the machine which the
+   * code runs on; `user-space`: a program in between, such as gVisor, or an interpreter in WebAssembly; `own`: one in a
+   * virtual machine that is only for this code. Absent if not known, as of a service, or of a container before its start.
+   */
+  readonly kernel?: "shared" | "user-space" | "own";
 }

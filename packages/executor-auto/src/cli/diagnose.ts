@@ -22,6 +22,8 @@ interface FenceState {
   readonly works: boolean;
   /** The level of isolation that it gives. */
   readonly isolation: ExecutorCapabilities["isolation"];
+  /** Which kernel answers the code's system calls, if the fence works and that is known. */
+  readonly kernel?: NonNullable<ExecutorCapabilities["kernel"]>;
   readonly problem?: string;
   readonly remedy?: string;
 }
@@ -52,8 +54,10 @@ async function tryFence(name: FenceName, image: string, signal: AbortSignal): Pr
   const state = { name, isolation: isolations[name] };
   try {
     const ofContainer = { pull: "never", image } as const;
-    await endExecutor(await openExecutor(name, { ...(name === "docker" ? ofContainer : {}), signal }));
-    return { ...state, works: true };
+    const executor = await openExecutor(name, { ...(name === "docker" ? ofContainer : {}), signal });
+    const { kernel } = executor.capabilities;
+    await endExecutor(executor);
+    return { ...state, ...(kernel && { kernel }), works: true };
   } catch (error) {
     // The caller did not set this option: this command does.
     const isNotPulled = FencedError.isInstance(error) && error.option === "pull";

@@ -20,7 +20,12 @@ export function doctorCommand(signal: AbortSignal): Command {
 
 /** A diagnosis as text for a terminal. */
 function showDiagnosis({ strongest, fences, tools }: Diagnosis): string {
-  const fenceRows = fences.map(({ name, works, isolation }) => [name, isolation, works ? "works" : "does not work"]);
+  const fenceRows = fences.map(({ name, works, isolation, kernel }) => [
+    name,
+    isolation,
+    kernel ?? "-",
+    works ? "works" : "does not work",
+  ]);
   const problems = fences.flatMap(({ name, problem, remedy }) =>
     problem === undefined ? [] : [inOwnWords({ message: `${name}: ${problem} ${remedy ?? ""}`.trimEnd() }, ownNames)],
   );
@@ -30,7 +35,7 @@ function showDiagnosis({ strongest, fences, tools }: Diagnosis): string {
       ? "No fence works on this machine yet. Fenced never runs code without one unless you ask it to."
       : `The strongest fence here: ${strongest}. openExecutor("auto") and \`fenced run\` open it.`;
   const parts = [
-    table([["FENCE", "ISOLATION", "HERE"], ...fenceRows]),
+    table([["FENCE", "ISOLATION", "KERNEL", "HERE"], ...fenceRows]),
     problems.join("\n"),
     table([["TOOL", "HERE", "ISOLATION IT GIVES", "INSTALL WITH"], ...toolRows]),
     verdict,

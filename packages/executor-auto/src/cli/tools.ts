@@ -48,6 +48,12 @@ const tools: readonly Tool[] = [
     find: async () => versionOf("podman", ["--version"]),
     packages: { apt: "podman", dnf: "podman", brew: "podman" },
   },
+  {
+    name: "gVisor",
+    gives: "a kernel in user space, if Docker registers it",
+    find: async () => versionOf("runsc", ["--version"]),
+    packages: { apt: "runsc" },
+  },
   onMac
     ? { name: "sandbox-exec", gives: "os-sandbox", find: async () => whereIs("sandbox-exec") }
     : {

@@ -4,6 +4,7 @@ import {
   answered,
   checkLimits,
   type Container,
+  type DaemonClient,
   daemonFacts,
   dockerReason,
   isNotFound,
@@ -13,6 +14,8 @@ import {
   refuseReplaced,
   refuseSockets,
   removeContainer,
+  type RuntimeKernel,
+  runtimeKernel,
   userForBind,
   userForVolume,
 } from "@fenced/docker-daemon";
@@ -40,6 +43,9 @@ export interface OpenContainer {
   readonly foreign: boolean;
   /** True if it has its own network. */
   readonly hasNetwork: boolean;
+  /** The name of its OCI runtime; `undefined` for the daemon's default. */
+  readonly runtime: string | undefined;
+  readonly kernel: RuntimeKernel;
 }
 
 /**
@@ -66,11 +72,20 @@ export async function openContainer(request: ContainerRequest, signal: AbortSign
     throw new BackendUnavailableError(
       `A container of the image "${imageOf(request)}" could not be started: ${dockerReason(cause)}`,
       {
-        remedy: "Correct the option that the daemon complains about, or check whether it can start any containers.",
+        remedy: whatToCheck(request),
         cause,
       },
     );
   }
+}
+
+function whatToCheck(request: ContainerRequest): string {
+  const { runtime } = request.options;
+  if (runtime === undefined) {
+    return "Correct the option that the daemon complains about, or check whether it can start any containers.";
+  }
+  const command = `docker run --rm --runtime ${runtime} ${imageOf(request)} true`;
+  return `Correct the option that the daemon complains about, or check whether its runtime works: ${command}`;
 }
 
 /**
@@ -134,7 +149,8 @@ async function openLeft(
     ...(address && { session: { ...address, keepAliveMs: options.keepAliveMs ?? 0, takeOver: left.takeOver } }),
   };
   const container = await RunningContainer.open(daemon, found, entry, signal);
-  return { container, kind: "left", foreign: false, hasNetwork: hasNetwork(options) };
+  const ran = await ranBy(daemon, info.HostConfig.Runtime);
+  return { container, kind: "left", foreign: false, hasNetwork: hasNetwork(options), ...ran };
 }
 
 function isPaused(name: string): BackendUnavailableError {
@@ -168,7 +184,8 @@ async function openExisting(
     const bound = await isSame(directories, probe, container);
     if (bound) await checkMounts(mounts, container, () => container.detach());
     const networked = info.HostConfig.NetworkMode !== "none";
-    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked };
+    const ran = await ranBy(daemon, info.HostConfig.Runtime);
+    return { container, kind: bound ? "bind" : "volume", foreign: !isOurs(info), hasNetwork: networked, ...ran };
   } finally {
     await removeProbe(directories, probe);
   }
@@ -218,7 +235,8 @@ async function openBound(
     const container = await openNew(request, { user: user.name, probe, source, mounts }, signal);
     if (await isSame(directories, probe, container)) {
       await checkMounts(mounts, container, () => container.end(true));
-      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options) };
+      const ran = await ranBy(daemon, options.runtime);
+      return { container, kind: "bind", foreign: false, hasNetwork: hasNetwork(options), ...ran };
     }
     const said = container.inventory.probe ?? "it is not there";
     await container.end(true);
@@ -244,7 +262,17 @@ async function openWithVolume(
   const user = userForVolume(options.user, options.hardened ?? true);
   const container = await openNew(request, { user, probe: undefined, source: undefined, mounts }, signal);
   await checkMounts(mounts, container, () => container.end(true));
-  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options) };
+  const ran = await ranBy(request.daemon, options.runtime);
+  return { container, kind: "volume", foreign: false, hasNetwork: hasNetwork(options), ...ran };
+}
+
+/** What runs a container. @param name - of its runtime; `undefined` for the daemon's default. */
+async function ranBy(
+  daemon: DaemonClient,
+  name: string | undefined,
+): Promise<Pick<OpenContainer, "runtime" | "kernel">> {
+  const { runtimes } = await daemonFacts(daemon);
+  return { runtime: name, kernel: runtimeKernel(runtimes, name || undefined) };
 }
 
 /** What differs between a mounted work directory and a volume. */

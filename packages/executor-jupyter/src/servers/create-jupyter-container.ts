@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
 import { type NetworkPolicy, packageIndexes } from "@fenced/core";
-import type { Container, ContainerCreateOptions, ContainerLeash, Daemon, MountedSource } from "@fenced/docker-daemon";
+import type {
+  Container,
+  ContainerCreateOptions,
+  ContainerLeash,
+  Daemon,
+  MountedSource,
+  RuntimeKernel,
+} from "@fenced/docker-daemon";
 import type { DaemonPackage } from "./container-gate.ts";
 import type { DockerJupyterServerOptions } from "./docker-server-options.ts";
 
@@ -43,6 +50,7 @@ export function networkOf(options: DockerJupyterServerOptions): {
 export interface CreatedContainer {
   readonly container: Container;
   readonly mounts: readonly MountedSource[];
+  readonly systemKernel: RuntimeKernel;
 }
 
 /**
@@ -60,9 +68,12 @@ export async function createJupyterContainer(
   const { options, bind } = settings;
   const facts = await loaded.daemonFacts(daemon);
   loaded.checkLimits(daemon, facts, options);
+  const systemKernel = loaded.runtimeKernel(facts.runtimes);
   const planned = await containerOptions(loaded, daemon, settings, owner);
   const create = (given: ContainerCreateOptions) => leash.creating(() => loaded.createContainer(daemon.docker, given));
-  if (options.hardened === false || bind === undefined) return { container: await create(planned), mounts: [] };
+  if (options.hardened === false || bind === undefined) {
+    return { container: await create(planned), mounts: [], systemKernel };
+  }
   const option = options.bindDir === undefined ? "workDir" : "bindDir";
   const { source } = bind;
   const checked = await loaded.refuseSockets(daemon, [{ option, source, shared: true }]);
@@ -71,6 +82,7 @@ export async function createJupyterContainer(
   return {
     container: await loaded.createWithFilter(daemon, facts, planned, create),
     mounts: isOurs ? [{ source, target: workspacePath, identity: checked.get(source) }] : [],
+    systemKernel,
   };
 }
 

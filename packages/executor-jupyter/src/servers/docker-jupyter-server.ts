@@ -23,6 +23,7 @@ interface RunningServer {
 
 /** The part of `JupyterContainer` used here; the class itself has types from an optional package. */
 interface ServerContainer {
+  readonly systemKernel: ExecutorCapabilities["kernel"];
   readonly ended: string | undefined;
   collectRefusals(): () => readonly NetworkDecision[];
   outOfMemory(options: DockerJupyterServerOptions): Promise<string | undefined>;
@@ -100,6 +101,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
       address,
       collectRefusals,
       outOfMemory: () => container.outOfMemory(this.#options),
+      systemKernel: container.systemKernel,
       ...(workDir === undefined ? {} : { workspace: workspacePath, bound: workDir }),
     };
   }

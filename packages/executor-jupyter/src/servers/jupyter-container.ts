@@ -3,10 +3,11 @@ import { Duplex } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, FencedError, type NetworkDecision } from "@fenced/core";
-import type { Container, ContainerLeash, Daemon, MountedSource } from "@fenced/docker-daemon";
+import type { Container, ContainerLeash, Daemon, MountedSource, RuntimeKernel } from "@fenced/docker-daemon";
 import { openContainerGate, type ContainerGate, type DaemonPackage } from "./container-gate.ts";
 import {
   type ContainerSettings,
+  type CreatedContainer,
   createJupyterContainer,
   home,
   innerPort,
@@ -27,13 +28,14 @@ export class JupyterContainer {
   readonly #leash: ContainerLeash;
   readonly #input: NodeJS.ReadWriteStream | undefined;
   readonly #token: string;
+  readonly systemKernel: RuntimeKernel;
   #port: number = 0;
   #gate: ContainerGate | undefined;
   #ended: string | undefined;
   #kills: number = 0;
 
   private constructor(
-    held: { daemon: Daemon; package: DaemonPackage; container: Container; leash: ContainerLeash },
+    held: { daemon: Daemon; package: DaemonPackage; leash: ContainerLeash } & CreatedContainer,
     input: NodeJS.ReadWriteStream | undefined,
     token: string,
   ) {
@@ -41,6 +43,7 @@ export class JupyterContainer {
     this.#package = held.package;
     this.#container = held.container;
     this.#leash = held.leash;
+    this.systemKernel = held.systemKernel;
     this.#input = input;
     this.#token = token;
     // The attached stream ends with the container. Without one, the container is checked when a call fails.
@@ -68,7 +71,7 @@ export class JupyterContainer {
       const attach = { stream: true, stdin: true, stdout: true, hijack: true };
       const input = stopContainer ? await loaded.answered(container.attach(attach), "container attach") : undefined;
       await loaded.answered(container.start(), "container start");
-      const started = new JupyterContainer({ daemon, package: loaded, container, leash }, input, settings.token);
+      const started = new JupyterContainer({ daemon, package: loaded, leash, ...created }, input, settings.token);
       await started.#open(settings.options, created.mounts);
       return started;
     } catch (cause) {

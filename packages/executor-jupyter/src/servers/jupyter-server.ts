@@ -10,6 +10,8 @@ export interface ServerLease {
     /** A directory that is deleted with the server, even when this program is killed. */
     readonly scratch: string;
   };
+  /** Which kernel of an operating system answers the system calls of its code, as `ExecutorCapabilities.kernel`. Absent if not known. */
+  readonly systemKernel?: ExecutorCapabilities["kernel"];
   /** The working directory that the server gives its kernels, as they name it, if there is one. */
   readonly workspace?: string;
   /**

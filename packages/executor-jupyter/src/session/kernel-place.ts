@@ -98,7 +98,12 @@ export class KernelPlace implements Place {
     this.#surroundings = surroundings;
     this.files = files;
     const offered = kernelLanguages(canonicalLanguage(kernel.language), report?.shells ?? []);
-    const capabilities = report?.calls === true ? offered : { ...offered, hostFunctions: [] };
+    const { systemKernel } = surroundings.lease;
+    const capabilities = {
+      ...offered,
+      ...(report?.calls !== true && { hostFunctions: [] }),
+      ...(systemKernel && { kernel: systemKernel }),
+    };
     this.facts = { capabilities, workspacePath, filesStay, ...(kept && keptFacts(capabilities, kept)) };
     this.lost = new Promise((resolve) => {
       this.#lose = resolve;

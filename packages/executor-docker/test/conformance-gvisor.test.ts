@@ -1,0 +1,20 @@
+import { randomUUID } from "node:crypto";
+import { testCodeExecutor } from "@fenced/executor-testkit";
+import { mechanism, needs } from "@fenced/test-support";
+import { afterAll, describe, it } from "vitest";
+import { DockerCommandLineCodeExecutor } from "../src/index.ts";
+import { dockerSubject } from "./support/docker-subject.ts";
+import { pythonImage } from "./support/images.ts";
+
+// Another kernel: everything that the supervisor asks a kernel for could differ.
+describe("Docker Engine", needs("docker", "gvisor"), () => {
+  const image = `${pythonImage}-${randomUUID()}`;
+  testCodeExecutor(
+    { describe, it, afterAll },
+    {
+      ...dockerSubject("in gVisor", pythonImage, image),
+      create: (options) => new DockerCommandLineCodeExecutor({ image, network: "none", runtime: "runsc", ...options }),
+    },
+    mechanism("code", "standard input", "timeout", "abort", "background processes", "hostile files", "leaks"),
+  );
+});
