@@ -52,6 +52,7 @@ import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
+import type { SubmittedRunTelemetry } from "./telemetry/submitted-run-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
 
 /** What a fork shares with its original. */
@@ -131,6 +132,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     this.#keptRuns = new KeptRuns({
       functions: this.#functions,
       losses: this.#losses,
+      telemetry: this.#telemetry,
       offered: () => this.offered,
     });
     this.functions = this.#functions.travelling;
@@ -262,6 +264,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       });
     }
     this.#losses.forget();
+    this.#keptRuns.leave();
     await this.#life.stop(true);
   }
 
@@ -364,16 +367,34 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     options: ExecuteOptions,
     beginning: BeginningRun,
   ): AsyncGenerator<ExecutionEvent | RunEvent, void, void> {
-    const kept = this.offered.keepAlive === true ? await this.#handOn(blocks, options, beginning) : undefined;
-    if (!kept) beginning.waits();
-    yield* kept ?? this.streamCodeBlocks(blocks, options);
+    if (this.offered.keepAlive !== true) {
+      beginning.waits();
+      yield* this.streamCodeBlocks(blocks, options);
+      return;
+    }
+    const watched = this.#telemetry.beginRun(blocks);
+    const within: <T>(action: () => T) => T = watched ? (action) => watched.within(action) : (action) => action();
+    try {
+      const kept = await within(() => this.#handOn(blocks, options, { ...beginning, watched }));
+      if (!kept) beginning.waits();
+      const telemetry = watched && this.#telemetry;
+      const run = (events: RunEvents) => within(() => this.#run(blocks, options, { telemetry, events }));
+      for await (const each of kept ?? new ExecutionStream(run)) {
+        const event = "seq" in each ? each.event : each;
+        if (event.type === "result") watched?.end(event);
+        yield each;
+      }
+    } catch (error) {
+      watched?.fail(error);
+      throw error;
+    }
   }
 
   /** Hands a run on to the place; returns `undefined` if the place cannot go on with it by itself. */
   async #handOn(
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
-    { begun, waits, ...identity }: BeginningRun,
+    { begun, waits, watched, ...identity }: BeginningRun & { readonly watched: SubmittedRunTelemetry | undefined },
   ): Promise<AsyncGenerator<RunEvent, void, void> | undefined> {
     const { stdin: takesStdin, stateful } = this.capabilities;
     validateRun(blocks, options, takesStdin);
@@ -411,7 +432,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       begun();
       const turn = endTurn ?? (stateful ? epoch.turns.take(epoch.signal) : undefined);
       const { functions } = host;
-      return this.#keptRuns.follow({ id: identity.id, runs, number, epoch, turn, functions }, signal);
+      return this.#keptRuns.follow({ id: identity.id, runs, number, epoch, turn, functions, watched }, signal);
     } finally {
       // A set-up goes on without its caller, as in `#run`.
       if (endTurn && !isHandedOn) void epoch.functionsSettled.then(endTurn);

@@ -76,8 +76,12 @@ export interface RunList {
 
 /** Learns of the blocks of a run as they are read. */
 export interface RunWatcher {
-  /** A block has begun; it may have ended since. @returns what to call when its end is read, or nothing more is. */
-  begun(block: number, record: RunRecord): () => void;
+  /**
+   * A block has begun, with this event; it may have ended since.
+   *
+   * @returns what to call when its end is read, or nothing more is.
+   */
+  begun(block: number, record: RunRecord, seq: number): () => void;
 }
 
 /** The submitted runs with which a place goes on without this program. */

@@ -4,8 +4,9 @@ export type {
   GaugeDefinition,
   HistogramDefinition,
   Operation,
+  OpenOperation,
   OperationDefinition,
   TelemetryAttributes,
 } from "./operation.ts";
 export { recordGauge } from "./record-gauge.ts";
-export { inThisContext, isWatched, unwatched, watch, watchStream } from "./watch.ts";
+export { beginOperation, inThisContext, isWatched, unwatched, watch, watchStream } from "./watch.ts";

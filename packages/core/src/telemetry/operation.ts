@@ -48,6 +48,21 @@ export interface Operation {
   end(): void;
 }
 
+/** An operation that is neither one action nor one generator: whoever begins it ends it. */
+export interface OpenOperation extends Operation {
+  /** Runs `action` with the operation's span as the active one. */
+  within<T>(action: () => T): T;
+
+  /**
+   * Ends the operation, which took so many milliseconds, however long it was watched. Default: as long as it was
+   * watched.
+   */
+  end(durationMs?: number): void;
+
+  /** Ends only the span, marked with `fenced.left_early`: the operation goes on elsewhere, and its duration is known there. */
+  leaveOff(): void;
+}
+
 /** A histogram that operations record into. */
 export interface HistogramDefinition {
   readonly name: string;

@@ -20,7 +20,13 @@ import {
 import "../runtime/disposal.ts";
 import { captured, capturesContent } from "./content-capture.ts";
 import { errorType } from "./error-type.ts";
-import type { HistogramDefinition, Operation, OperationDefinition, TelemetryAttributes } from "./operation.ts";
+import type {
+  HistogramDefinition,
+  OpenOperation,
+  Operation,
+  OperationDefinition,
+  TelemetryAttributes,
+} from "./operation.ts";
 
 /**
  * True if an SDK may record what an operation reports. Ask it once, before you compute attributes that nobody gets.
@@ -171,6 +177,17 @@ class WatchedStream<Item, Result> implements AsyncGenerator<Item, Result, void> 
 }
 
 /**
+ * Begins an operation under the active span; end it, whatever happens.
+ *
+ * @param begunMsAgo - when it really began, in milliseconds before now. Default: 0.
+ * @returns `undefined` if telemetry is off.
+ */
+export function beginOperation(definition: OperationDefinition, begunMsAgo = 0): OpenOperation | undefined {
+  const operation = new WatchedOperation(definition, context.active(), begunMsAgo);
+  return operation.isOff ? undefined : operation;
+}
+
+/**
  * Binds a function to the context that is active now. For work that an event, such as an abort, does on behalf of an
  * operation.
  */
@@ -186,17 +203,18 @@ export function unwatched<T>(action: () => T): T {
 }
 
 /** An operation, which begins when this object is created. */
-class WatchedOperation implements Operation {
+class WatchedOperation implements OpenOperation {
   readonly #definition: OperationDefinition;
   readonly #span: Span;
   readonly #context: Context;
-  readonly #started: number = performance.now();
+  readonly #started: number;
   #error: TelemetryAttributes = {};
   #ended = false;
 
-  constructor(definition: OperationDefinition, parent: Context) {
+  constructor(definition: OperationDefinition, parent: Context, begunMsAgo = 0) {
     this.#definition = definition;
-    this.#span = startSpan(definition, parent);
+    this.#started = performance.now() - begunMsAgo;
+    this.#span = startSpan(definition, parent, begunMsAgo);
     this.#context = this.#isTraced ? trace.setSpan(parent, this.#span) : parent;
   }
 
@@ -245,12 +263,19 @@ class WatchedOperation implements Operation {
     if (!this.#ended) this.set({ "fenced.left_early": true });
   }
 
-  end(): void {
+  leaveOff(): void {
+    if (this.#ended) return;
+    this.leave();
+    this.#ended = true;
+    safely(() => this.#span.end());
+  }
+
+  end(durationMs?: number): void {
     if (this.#ended) return;
     this.#ended = true;
     const { duration, metricAttributes } = this.#definition;
     if (duration !== undefined) {
-      const seconds = (performance.now() - this.#started) / 1000;
+      const seconds = (durationMs ?? performance.now() - this.#started) / 1000;
       this.record(duration, seconds, { ...metricAttributes, ...this.#error });
     }
     safely(() => this.#span.end());
@@ -269,12 +294,17 @@ function hasTracer(scope: string): boolean {
   return provider.getDelegateTracer(scope) !== undefined;
 }
 
-function startSpan({ scope, schemaUrl, name, kind, attributes }: OperationDefinition, parent: Context): Span {
+function startSpan(
+  { scope, schemaUrl, name, kind, attributes }: OperationDefinition,
+  parent: Context,
+  begunMsAgo: number,
+): Span {
   const span = safely(() => {
     const options = schemaUrl === undefined ? {} : { schemaUrl };
     const tracer = trace.getTracerProvider().getTracer(scope, undefined, options);
     const spanKind = kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL;
-    return tracer.startSpan(name, { kind: spanKind, attributes }, parent);
+    const startTime = begunMsAgo === 0 ? {} : { startTime: Date.now() - begunMsAgo };
+    return tracer.startSpan(name, { kind: spanKind, attributes, ...startTime }, parent);
   });
   return span ?? trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 }

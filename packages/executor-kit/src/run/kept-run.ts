@@ -112,7 +112,8 @@ class KeptRunReader implements Sink {
       yield { seq: number, event: { type: "gap", events } };
       return;
     }
-    await this.#take(kind, content);
+    if (kind === "s") this.#begin(number);
+    else await this.#take(kind, content);
     const events = fitted(this.#events, kind === "r" ? 3 : kind === "X" ? 2 : 1);
     this.#events = [];
     // The last event of an entry has the entry's number, except for displays, of which not all become events.
@@ -130,8 +131,7 @@ class KeptRunReader implements Sink {
   }
 
   async #take(kind: RunEntry["kind"], content: Buffer): Promise<void> {
-    if (kind === "s") this.#begin();
-    else if (kind === "o") await this.#print("stdout", content);
+    if (kind === "o") await this.#print("stdout", content);
     else if (kind === "e") await this.#print("stderr", content);
     else if (kind === "r") await this.#show(content);
     else if (kind === "n") this.#note(content);
@@ -140,7 +140,7 @@ class KeptRunReader implements Sink {
     else this.#finish(content);
   }
 
-  #begin(): void {
+  #begin(seq: number): void {
     this.#index += 1;
     const index = this.#index;
     const conditions = {
@@ -162,7 +162,7 @@ class KeptRunReader implements Sink {
       displays,
       network: [],
       rich,
-      unwatch: this.#settings.watcher?.begun(index, this.#record) ?? (() => {}),
+      unwatch: this.#settings.watcher?.begun(index, this.#record, seq) ?? (() => {}),
       end: async () => {
         ending();
         await ended;

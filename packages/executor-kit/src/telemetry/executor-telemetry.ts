@@ -6,6 +6,7 @@ import {
   languageAmong,
 } from "@fenced/core";
 import {
+  beginOperation,
   captured,
   isWatched,
   watch,
@@ -16,6 +17,8 @@ import {
 } from "@fenced/core/telemetry";
 import type { FinishedBlock } from "../run/block-output.ts";
 import type { RunEvents } from "../run/execution-stream.ts";
+import { reportBlock, reportRun } from "./report-outcome.ts";
+import { SubmittedRunTelemetry, type WatchedBlock } from "./submitted-run-telemetry.ts";
 
 const scope = "@fenced/executor-kit";
 const seconds: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
@@ -33,13 +36,6 @@ const callDuration = durationOf(
   "fenced.host_call.duration",
   "How long a host function call takes, including the wait for approval",
 );
-const blockOutput: HistogramDefinition = {
-  name: "fenced.block.output.size",
-  description: "How much of a code block's output the result keeps",
-  unit: "By",
-  boundaries: [0, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304],
-};
-
 function durationOf(name: string, description: string): HistogramDefinition {
   return { name, description, unit: "s", boundaries: seconds };
 }
@@ -82,41 +78,53 @@ export class ExecutorTelemetry {
     run: (telemetry: ExecutorTelemetry | undefined) => Promise<CodeResult>,
   ): Promise<CodeResult> {
     if (!isWatched(scope)) return run(undefined);
-    const definition = {
-      scope,
-      name: "fenced.run",
-      attributes: { ...this.#self, "fenced.run.blocks": Array.isArray(blocks) ? blocks.length : 0 },
-      duration: runDuration,
-      metricAttributes: this.#kind,
-    };
+    const definition = this.#runOf(blocks);
     const isLeft = (): boolean => events?.left.aborted === true;
     return watchUntilLeft(
       definition,
       isLeft,
       () => run(this),
-      (operation, result) => operation.set({ ...outcome(result), "fenced.state_lost": result.stateLost }),
+      (operation, result) => reportRun(operation, result),
     );
+  }
+
+  /**
+   * Begins to watch a submitted run.
+   *
+   * @param left - an earlier program has submitted it; its last event so far. Default: this one does.
+   * @returns `undefined` if nobody would record that.
+   */
+  beginRun(blocks: readonly CodeBlock[] | undefined, left?: number): SubmittedRunTelemetry | undefined {
+    const operation = isWatched(scope) ? beginOperation(this.#runOf(blocks)) : undefined;
+    if (!operation) return undefined;
+    const begin = (block: CodeBlock, index: number, begunMsAgo?: number): WatchedBlock | undefined => {
+      const definition = this.#blockOf(block, index);
+      const begun = operation.within(() => beginOperation(definition, begunMsAgo));
+      begun?.setContent(() => ({ "fenced.block.code": captured(block.code) }));
+      return begun && { operation: begun, metricAttributes: definition.metricAttributes };
+    };
+    return new SubmittedRunTelemetry(operation, begin, left);
   }
 
   /** Watches one block. A program that failed or timed out counts as a failed operation. */
   watchBlock(
-    { language: given, code, index }: CodeBlock & { readonly index: number },
+    block: CodeBlock & { readonly index: number },
     events: RunEvents | undefined,
     run: () => Promise<FinishedBlock>,
   ): Promise<FinishedBlock> {
-    const language = this.#languageOf(given);
-    const metricAttributes = { ...this.#kind, "fenced.language": language };
-    const attributes = { ...metricAttributes, "fenced.executor.id": this.#id, "fenced.block.index": index };
-    const name = `fenced.block ${language}`;
+    const definition = this.#blockOf(block, block.index);
     return watchUntilLeft(
-      { scope, name, attributes, duration: blockDuration, metricAttributes },
+      definition,
       // If the consumer leaves while it waits for the block, it aborts it.
       () => events?.left.aborted === true && !events.isAwaited,
       (operation) => {
-        operation.setContent(() => ({ "fenced.block.code": captured(code) }));
+        operation.setContent(() => ({ "fenced.block.code": captured(block.code) }));
         return run();
       },
-      (operation, finished) => reportBlock(operation, finished, metricAttributes),
+      (operation, { result, displays, stateLost }) => {
+        operation.set({ "fenced.state_lost": stateLost });
+        reportBlock(operation, { result, displays: displays.length }, definition.metricAttributes);
+      },
     );
   }
 
@@ -133,6 +141,27 @@ export class ExecutorTelemetry {
       operation.setContent(() => ({ "fenced.host_call.input": captured(JSON.stringify(input)) }));
       return action();
     });
+  }
+
+  #runOf(blocks: readonly CodeBlock[] | undefined): OperationDefinition {
+    return {
+      scope,
+      name: "fenced.run",
+      // What a caller passes may be anything.
+      attributes: { ...this.#self, "fenced.run.blocks": Array.isArray(blocks) ? blocks.length : undefined },
+      duration: runDuration,
+      metricAttributes: this.#kind,
+    };
+  }
+
+  #blockOf(
+    { language: given }: CodeBlock,
+    index: number,
+  ): OperationDefinition & Required<Pick<OperationDefinition, "metricAttributes">> {
+    const language = this.#languageOf(given);
+    const metricAttributes = { ...this.#kind, "fenced.language": language };
+    const attributes = { ...metricAttributes, "fenced.executor.id": this.#id, "fenced.block.index": index };
+    return { scope, name: `fenced.block ${language}`, attributes, duration: blockDuration, metricAttributes };
   }
 
   /** For metrics: has only one value for each kind of executor. */
@@ -177,30 +206,4 @@ function watchUntilLeft<T>(
     },
     report,
   );
-}
-
-function reportBlock(
-  operation: Operation,
-  { result, displays, stateLost }: FinishedBlock,
-  metricAttributes: TelemetryAttributes,
-): void {
-  const bytes = Buffer.byteLength(result.output);
-  operation.record(blockOutput, bytes, metricAttributes);
-  operation.set({
-    ...outcome(result),
-    "fenced.state_lost": stateLost,
-    "fenced.block.output.size": bytes,
-    "fenced.block.displays": displays.length,
-  });
-  operation.setContent(() => ({ "fenced.block.output": captured(result.output) }));
-  if (result.timedOut) operation.failAs("timeout");
-  else if (result.exitCode !== 0) operation.failAs("program_failed");
-}
-
-function outcome({
-  exitCode,
-  timedOut,
-  truncated,
-}: Pick<CodeResult, "exitCode" | "timedOut" | "truncated">): TelemetryAttributes {
-  return { "fenced.exit_code": exitCode, "fenced.timed_out": timedOut, "fenced.truncated": truncated };
 }
