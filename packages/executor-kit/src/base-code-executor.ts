@@ -419,14 +419,19 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       }
       const { runs } = place;
       if (!runs) return undefined;
-      const number = await runs.submit({
+      const what = this.#blocksFor(place, blocks, { env, stdin, timeoutMs, host });
+      const submitting = runs.submit({
         identity,
-        ...this.#blocksFor(place, blocks, { env, stdin, timeoutMs, host }),
+        ...what,
         maxWorkspaceBytes: this.#maxWorkspaceBytes,
         waits: stateful,
         totalTimeoutMs: Math.max(0, totalTimeoutMs - (performance.now() - started)),
         timeoutMs,
         signal: epoch.signal,
+      });
+      const number = await submitting.catch((error: unknown) => {
+        this.#losses.putBack(what.record.lost === true);
+        throw error;
       });
       isHandedOn = true;
       begun();

@@ -31,6 +31,11 @@ export class LossReports {
     return isPending;
   }
 
+  /** Call this if what `take` returned reaches nobody: the next result must report it. */
+  putBack(wasPending: boolean): void {
+    this.#isPending ||= wasPending;
+  }
+
   /** Call this when the state is discarded on purpose: no result reports what was lost before. */
   forget(): void {
     this.#isPending = false;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { CodeBlock, CodeExecutor, ExecutionEvent, SubmittedRun } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import { signalOption } from "../common/signal-option.ts";
 
 /** How many requests whose code has run are remembered. */
@@ -36,7 +37,12 @@ export class CodeRuns {
       return;
     }
     const id = idOf(request);
-    const run = await this.#submit(blocks, this.#done.has(id) ? undefined : id);
+    const submitting = this.#submit(blocks, this.#done.has(id) ? undefined : id);
+    const run = await untilAborted(submitting, signal).catch((error: unknown) => {
+      // It may be on its way, which only the executor knows.
+      void submitting.then((late) => late.cancel()).catch(() => {});
+      throw error;
+    });
     try {
       for await (const { event } of run.events(signalOption(signal))) {
         if (event.type === "result") this.#remember(id);

@@ -34,6 +34,21 @@ describe("a CodeExecutorAgent whose session outlives its program", needs("python
     expect((await again.files.read("runs")).length).toBe(2);
   });
 
+  it("does not wait for a submission when the turn is aborted", async () => {
+    class Stuck extends local.LocalCommandLineCodeExecutor {
+      override submit(): Promise<never> {
+        return new Promise(() => {});
+      }
+    }
+    await using executor = new Stuck({ warm: {}, keepAliveMs: 60_000 });
+    await executor.start();
+    const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor });
+    const aborting = new AbortController();
+    const turn = runner.onMessages([textMessage({ source: "coder", content: code })], { signal: aborting.signal });
+    aborting.abort();
+    await expect(turn).rejects.toMatchObject({ name: "AbortError" });
+  });
+
   it("ends a run that is aborted, and runs the code again when it is asked again", async () => {
     await using executor = new local.LocalCommandLineCodeExecutor({ warm: {}, keepAliveMs: 60_000 });
     const runner = new CodeExecutorAgent({ name: "runner", codeExecutor: executor });

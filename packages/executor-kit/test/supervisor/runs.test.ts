@@ -144,6 +144,7 @@ os.write(1, b"y" * 530_000)`;
     expect(runs.length).toBe(100);
     expect(runs.at(-1)?.id).toBe("run 109");
     expect(forgotten.get("run 3")).toBe("content");
+    await expect(entriesOf(supervisor, sleeping[0] ?? 0)).rejects.toMatchObject({ code: "run_not_found" });
     await expect(submit([sleep], { id: "run 3" })).rejects.toThrow("submitted to this session before");
     await expect(submit([sleep], { id: "run 109" })).rejects.toThrow("submitted to this session before");
   });

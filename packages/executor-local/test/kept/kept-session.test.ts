@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { hostFunction } from "@fenced/core";
@@ -27,7 +27,7 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
   it("stays in its control group, and ends by itself with what has left its process tree", async () => {
     const workDir = path.join(await temporaryDirectory(), "work");
     await mkdir(workDir);
-    const executor = createKept({ stateful: true, keepAliveMs: 1000, workDir });
+    const executor = createKept({ stateful: true, keepAliveMs: 5000, workDir });
     onTestFinished(() => executor.stop());
     const escape = "(env -i FENCED_TEST_ESCAPED=1 setsid sleep 600 &) >/dev/null 2>&1; cat /proc/self/cgroup";
     const first = await executor.executeCodeBlocks([{ language: "bash", code: escape }]);
@@ -96,6 +96,39 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
       lost.push((await run.result()).stateLost);
     }
     expect(lost).toEqual([false, true, false, false]);
+  });
+
+  it("goes on with a run whose new interpreter starts while another program takes the session over", async () => {
+    const directory = await temporaryDirectory();
+    await writeFile(
+      path.join(directory, "sitecustomize.py"),
+      `import os, sys, time
+here = ${JSON.stringify(directory)}
+if os.path.exists(here + "/slow") and "_fenced_interpreter" in " ".join(sys.orig_argv):
+    open(here + "/starting", "w").close()
+    while os.path.exists(here + "/slow"):
+        time.sleep(0.01)
+`,
+    );
+    const first = createKept({ stateful: true, keepAliveMs, env: { PYTHONPATH: directory } });
+    onTestFinished(() => first.stop());
+    const blocks = [
+      {
+        language: "python",
+        code: `open(${JSON.stringify(path.join(directory, "slow"))}, "w").close()\nimport os\nos._exit(0)`,
+      },
+      { language: "python", code: "kept = 'new'\nprint(kept)" },
+    ];
+    const { id } = await first.submit(blocks);
+    await vi.waitFor(() => readFile(path.join(directory, "starting")), { timeout: 20_000 });
+    const connecting = connectKept(first.handle, { takeOver: true });
+    await vi.waitFor(() => expect(first.runs()[0]?.state).toBe("failed"), { timeout: 20_000 });
+    await rm(path.join(directory, "slow"));
+    const second = await connecting;
+    onTestFinished(() => second.stop());
+    expect((await second.run(id).result()).output).toBe("new\n");
+    const { output } = await second.executeCodeBlocks([{ language: "python", code: "print(kept)" }]);
+    expect(output).toBe("new\n");
   });
 
   it("takes no function for a run of another program that nobody here would approve", async () => {

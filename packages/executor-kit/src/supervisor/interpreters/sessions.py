@@ -145,8 +145,14 @@ def state(number):
     return "ready" if number in sessions and sessions[number] in living() else "failed"
 
 
+def reopening():
+    """The interpreter that is starting for a submitted run, if there is one."""
+    return next((each for each in sessions.values() if each.is_reopened and each.number in opening), None)
+
+
 def keep_first():
-    """Ends all but the interpreter that the next host goes on with: copies belong to the last host, as do those that are starting."""
+    """Ends all but the interpreter that the next host goes on with: copies belong to the last host, as do those that are starting, except
+    for the one that a submitted run goes on with."""
     for number in list(opening):
         if number not in sessions:
             opening[number][1](())
@@ -154,7 +160,9 @@ def keep_first():
         os.close(source)
     sources.clear()
     waiting.clear()
-    kept = max((each.number for each in sessions.values() if each.pid is not None and not each.is_copy), default=None)
+    found = [each.number for each in sessions.values() if each.pid is not None and not each.is_copy]
+    replacement = reopening()
+    kept = max(found, default=None) if replacement is None else replacement.number
     for each in sessions.values():
         if each.number != kept:
             each.ending, each.announced = True, False

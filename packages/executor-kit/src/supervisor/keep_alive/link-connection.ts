@@ -6,6 +6,8 @@ import { type Packet, packetKind, type PacketReader, type PacketWriter } from ".
 const tickMs = 2000;
 /** How many signs of life in a row may be missing. */
 const patience = 4;
+/** After so many milliseconds of silence, more than an answer takes, the connection may be broken. */
+const silenceMs = 2.5 * tickMs;
 
 /** One of the connections of a `SessionLink`, which ends when it breaks or the session is silent. */
 export class LinkConnection {
@@ -17,6 +19,7 @@ export class LinkConnection {
   readonly #pings: (() => void)[] = [];
   #end: () => void = () => {};
   #received = 0;
+  #heard = performance.now();
 
   constructor(
     streams: SupervisorStreams,
@@ -34,6 +37,7 @@ export class LinkConnection {
     // Streams that have ended before this say so no more.
     if (stdin.destroyed || stdout.destroyed || stdout.readableEnded) this.#end();
     stdout.on("data", (bytes: Buffer) => {
+      this.#heard = performance.now();
       try {
         take(reader.push(bytes));
       } catch {
@@ -58,6 +62,11 @@ export class LinkConnection {
   send(kind: number, received: number, payload?: Uint8Array): void {
     this.#received = received;
     if (this.#streams.stdin.writable) this.#streams.stdin.write(this.#writer.packet(kind, received, payload));
+  }
+
+  /** True if nothing has arrived for so long that it may be broken. */
+  get isSilent(): boolean {
+    return performance.now() - this.#heard > silenceMs;
   }
 
   ponged(): void {

@@ -15,6 +15,8 @@ import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
 from _fenced_channel import channel
 
+# Seconds for an interpreter to start that a submitted run goes on with, and that the next host must know.
+REOPENING = 20
 # Seconds for a block in such an interpreter to end by itself, and then after it was interrupted: killing it would cost the variables.
 ENDING, INTERRUPTED = 2, 3
 ENDLESS = 1 << 62
@@ -70,7 +72,11 @@ def step(resetting):
         elif age > ENDING and not interrupted:
             interrupted = True
             processes.send_signal([block.session.pid], processes.signal.SIGINT)
-    if running or resetting or (blocks.sessions is not None and blocks.sessions.ends.keep_ending()):
+    reopening = blocks.sessions is not None and blocks.sessions.reopening()
+    if reopening and age > REOPENING:
+        # Code keeps it from starting.
+        reopening.ending = True
+    if running or reopening or resetting or (blocks.sessions is not None and blocks.sessions.ends.keep_ending()):
         return False
     began = None
     return True

@@ -18,6 +18,8 @@ const ackBytes = 262_144;
 const delays: readonly number[] = [0, 50, 100, 200, 500, 1000, 2000];
 /** Time limit for an attempt to connect again in milliseconds. */
 const attemptMs = 30_000;
+/** Delays between the attempts to open a link to a session that exists, in milliseconds. */
+const openingDelays: readonly number[] = [0, 100, 500];
 /** Time limit for the last packet of a connection in milliseconds. */
 const partingMs = 5000;
 
@@ -94,23 +96,36 @@ export class SessionLink {
    */
   static async open({ first, takeOver, signal, ...access }: LinkOptions): Promise<SessionLink> {
     const link = new SessionLink(access);
-    const streams = first ?? (await access.connect(signal));
-    try {
-      const shaking = link.#shake(streams, { takeOver, ...(first && { keepAliveMs: access.keepAliveMs }) });
-      const answer = await untilAborted(shaking, signal);
-      if (answer.verdict === verdict.inUse) throw inUse();
-      if (answer.verdict !== verdict.accepted) throw new PlaceGone("The session has forgotten this program");
-      link.#use(streams, answer);
-      return link;
-    } catch (error) {
-      closeStreams(streams);
-      throw error;
+    let error: unknown;
+    for (const delay of openingDelays) {
+      await sleep(delay, undefined, { signal });
+      const streams = first ?? (await access.connect(signal));
+      try {
+        await link.#open(streams, { takeOver, signal, ...(first && { keepAliveMs: access.keepAliveMs }) });
+        return link;
+      } catch (thrown) {
+        closeStreams(streams);
+        error = thrown;
+        // A connection that breaks before its session has answered may have been accepted: it is the same program that tries again.
+        if (first || signal.aborted || !BackendUnavailableError.isInstance(thrown)) break;
+      }
     }
+    throw error;
   }
 
-  /** True while there is no connection, and the session may still be there. */
+  async #open(
+    streams: SupervisorStreams,
+    { signal, ...first }: { readonly takeOver: boolean; readonly keepAliveMs?: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const answer = await untilAborted(this.#shake(streams, first), signal);
+    if (answer.verdict === verdict.inUse) throw inUse();
+    if (answer.verdict !== verdict.accepted) throw new PlaceGone("The session has forgotten this program");
+    this.#use(streams, answer);
+  }
+
+  /** True while there is no connection, or one that may be broken, and the session may still be there. */
   get isCut(): boolean {
-    return this.#connection === undefined && this.#error === undefined;
+    return this.#error === undefined && this.#connection?.isSilent !== false;
   }
 
   /** True once another program uses the session. */
@@ -131,7 +146,7 @@ export class SessionLink {
    *   back in time.
    */
   async end(): Promise<"told" | "replaced" | "unreachable"> {
-    if (this.isCut) await within(partingMs, this.#settled());
+    if (!this.#connection && !this.#error) await within(partingMs, this.#settled());
     const isTold = await this.#part(packetKind.end);
     if (this.#isReplaced) return "replaced";
     return isTold ? "told" : "unreachable";

@@ -14,6 +14,8 @@ export class Following {
   #isLeft = false;
   #error: Error | undefined;
   #wake: () => void = () => {};
+  /** How many parts of entries have arrived. */
+  taken = 0;
   /** Resolves when the run's end has arrived, or nobody reads any more. */
   readonly ended: Promise<true>;
   #end: () => void = () => {};
@@ -28,6 +30,7 @@ export class Following {
 
   /** Handles a part of an entry. */
   take(payload: Buffer): void {
+    this.taken += 1;
     this.#parts.push(payload.subarray(10));
     if (payload.readUInt8(9) !== 1) return;
     const content = this.#parts.length === 1 ? (this.#parts[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#parts);

@@ -14,6 +14,7 @@ import _fenced_run_calls as run_calls
 import _fenced_supervisor as supervisor
 import _fenced_tunnels as tunnels
 from _fenced_channel import HEADER, channel
+from _operator import _compare_digest as same
 from _fenced_run_displays import Displays
 from _fenced_run_log import ERR, EXIT, NOTE, OUT, OVER, REFUSED, RICH_EXIT, Log
 from _fenced_wire import RUN_ENTRY, RUN_TOLD, SESSION, STDERR, STDOUT
@@ -492,7 +493,7 @@ def change_host():
 def find_caller(token):
     """Returns the run and the block that a token is for, if it is for one that runs now."""
     for run in runs.values():
-        if 0 <= run.block < len(run.tokens) and run.tokens[run.block] == token and run.phase is not None:
+        if 0 <= run.block < len(run.tokens) and same(run.tokens[run.block], token) and run.phase is not None:
             return run, run.block
     return None, None
 

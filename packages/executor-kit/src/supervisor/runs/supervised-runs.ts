@@ -1,4 +1,4 @@
-import { BackendUnavailableError, parseJson, type RunIdentity } from "@fenced/core";
+import { BackendUnavailableError, parseJson, type RunIdentity, RunNotFoundError } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import type { WaitingCall } from "../../host-calls/waiting-call.ts";
 import type { ListedRun, RunList } from "../../place.ts";
@@ -8,8 +8,11 @@ import { framePieces, frameType } from "../wire/wire.ts";
 import { Following } from "./following.ts";
 import type { RunEntry } from "./run-entries.ts";
 
-/** Time limit for a cancelled run to end in milliseconds. */
-const killMs = 10_000;
+/**
+ * Time limit for a cancelled run to end in milliseconds; and how often it begins again, because what the run printed
+ * is still arriving.
+ */
+const [killMs, mostExtensions] = [10_000, 30];
 
 /** The frames that start what a block consists of; or what it prints instead, if it cannot run. */
 export interface RunStep {
@@ -138,7 +141,7 @@ export class SupervisedRuns {
    * Yields a run's record, then what is in its log, then what is added to it, until it has ended. At most one reader
    * follows a run.
    *
-   * @throws the error passed to `fail`, if the supervisor is lost; BackendUnavailableError if the log is no longer kept.
+   * @throws the error passed to `fail`, if the supervisor is lost; RunNotFoundError if the log is no longer kept.
    */
   follow(number: number): AsyncGenerator<RunEntry, void, void> {
     const following = new Following(
@@ -174,15 +177,20 @@ export class SupervisedRuns {
   /** Ends a run, whose log says when it is over. A supervisor that does not end it in time is given up. */
   cancel(number: number): void {
     this.#ask(number, "cancel");
-    const ended = this.#followed.get(number)?.ended;
-    if (ended) void this.#giveUp(ended);
+    const following = this.#followed.get(number);
+    if (following) void this.#giveUp(following);
   }
 
-  async #giveUp(ended: Promise<true>): Promise<void> {
-    if ((await within(killMs, ended)) === true || this.#lost) return;
-    // One that cannot be reached now has not been silent.
-    if (this.#isCut()) await this.#giveUp(ended);
-    else this.#lose(notEnded());
+  async #giveUp(following: Following): Promise<void> {
+    for (let extensions = 0; extensions < mostExtensions;) {
+      const { taken } = following;
+      if ((await within(killMs, following.ended)) === true || this.#lost) return;
+      // One that cannot be reached now has not been silent; and over a slow connection, the end comes after all output.
+      if (this.#isCut()) continue;
+      if (following.taken === taken) break;
+      extensions += 1;
+    }
+    this.#lose(notEnded());
   }
 
   /** Adds a text to a run's log; resolves once it is there, or was left out because there are too many. */
@@ -293,8 +301,8 @@ function submittedAlready(id: string): BackendUnavailableError {
   });
 }
 
-function forgottenRun(): BackendUnavailableError {
-  return new BackendUnavailableError("The run has ended, and its events are no longer kept", {
+function forgottenRun(): RunNotFoundError {
+  return new RunNotFoundError("The run has ended, and its events are no longer kept", {
     remedy: "Read results before 100 later runs have ended, or submit the code under a new id.",
   });
 }
