@@ -117,5 +117,6 @@ describe("the command line", () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: fenced-mcp \[options\]\n/);
     expect(stdout).toContain("FENCED_MCP_TOKEN");
+    expect(stdout).not.toContain("[]");
   });
 });

@@ -79,17 +79,19 @@ function createCommand(): Command {
     .version(packageVersion())
     .addOption(new Option("--executor <name>", "where the code runs (default: auto)").choices(executorNames))
     .option("--component <file>", "a JSON file with the component model of any executor, as dumpComponent returns it")
-    .option("--allow-package <name>", "allow --component to load a package outside @fenced/; repeatable", collect, [])
+    .addOption(
+      repeatable("--allow-package <name>", "allow --component to load a package outside @fenced/").argParser(collect),
+    )
     .option("--config <json>", "more options of --executor as JSON; its README lists them")
     .option("--image <name>", "the image for Docker and Podman")
     .option("--work-dir <directory>", "where the code runs; stdio only (default: a temporary directory)")
     .option("--timeout-ms <number>", "time limit for a call, in milliseconds", wholeFrom1)
     .option("--max-output <characters>", "maximum characters of output in a result", wholeFrom1, 30_000)
-    .option(
-      "--connect <server>",
-      "an MCP server whose tools the code can call: its command, or its https:// address; repeatable",
-      (text: string, before: readonly McpTarget[]) => [...before, parseTarget(text)],
-      [],
+    .addOption(
+      repeatable(
+        "--connect <server>",
+        "an MCP server whose tools the code can call: its command, or its https:// address",
+      ).argParser((text, before: readonly McpTarget[]) => [...before, parseTarget(text)]),
     )
     .addOption(
       new Option("--approve <calls>", "which of these calls the client's user must approve")
@@ -99,8 +101,8 @@ function createCommand(): Command {
     .option("--http", "serve streamable HTTP; each session gets its own executor", false)
     .option("--port <number>", "the port to listen on; 0 picks a free one", port, 0)
     .option("--host <address>", "the address to listen on", "127.0.0.1")
-    .option("--allow-host <name>", "another host name that clients may use; repeatable", collect, [])
-    .option("--allow-origin <origin>", "an origin whose web pages may send requests; repeatable", origins, [])
+    .addOption(repeatable("--allow-host <name>", "another host name that clients may use").argParser(collect))
+    .addOption(repeatable("--allow-origin <origin>", "an origin whose web pages may send requests").argParser(origins))
     .addOption(
       new Option("--token <text>", "the bearer token that clients must send (default: random)").env("FENCED_MCP_TOKEN"),
     )
@@ -136,6 +138,10 @@ function check(command: Command): CliOptions {
     throw new UsageError("--image needs --executor docker or auto.");
   }
   return executor === undefined ? options : { ...options, executor };
+}
+
+function repeatable(flags: string, description: string): Option {
+  return new Option(flags, `${description}; repeatable`).default([], "none");
 }
 
 function collect(text: string, before: readonly string[]): string[] {
