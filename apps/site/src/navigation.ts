@@ -66,6 +66,7 @@ const sections: readonly Section[] = [
       ["packages/model-ai-sdk/README.md", "Models: AI SDK"],
       ["packages/model-replay/README.md", "Models: record and replay"],
       ["packages/ai-sdk/README.md", "Tools for the AI SDK"],
+      ["packages/skills/README.md", "Skills"],
       ["packages/mcp/README.md", "MCP server"],
       ["packages/e2b/README.md", "Server for E2B's clients"],
       ["docs/migration-from-autogen.md", "Coming from AutoGen"],

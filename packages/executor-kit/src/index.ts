@@ -15,7 +15,7 @@ export {
 } from "./forkable-code-executor.ts";
 export { type KeepAliveOptions, keepAliveOptions, noKeepAlive, withoutCallbacks } from "./keep-alive-options.ts";
 export { absolutePath, absolutePaths } from "./workspace/absolute-paths.ts";
-export { type FileOwner, PinnedDirectory } from "./workspace/pinned-directory.ts";
+export { type FileOwner, openRegularFile, PinnedDirectory } from "./workspace/pinned-directory.ts";
 export {
   asWorkspaceError,
   directoryNotCreated,

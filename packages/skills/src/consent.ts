@@ -1,0 +1,58 @@
+import type { HostCallApproval } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
+import type { Skill } from "./skill.ts";
+
+/** A script that a model wants to run. */
+export interface SkillScriptRequest {
+  /** The skill as it is now; the answer is about all of its files. */
+  readonly skill: Skill;
+  /** The script's path in the skill. */
+  readonly script: string;
+  readonly args: readonly string[];
+  /** What the script reads from its standard input. */
+  readonly stdin: string | undefined;
+  /** True if other files of this skill were approved before, so that something in it has changed since. */
+  readonly changed: boolean;
+  /** Aborted when the answer is no longer needed. */
+  readonly signal: AbortSignal;
+}
+
+/** Decides about the scripts of a skill. If it throws, the script does not run. */
+export type ApproveSkill = (request: SkillScriptRequest) => HostCallApproval | Promise<HostCallApproval>;
+
+/** Which skills may run scripts: an answer is about one content, and lasts until that changes. */
+export class Consent {
+  readonly #approved: Set<string>;
+  /** Names of skills that were approved here, with any content. */
+  readonly #known = new Set<string>();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(approved: Iterable<string>) {
+    this.#approved = new Set(approved);
+  }
+
+  /** Asks unless this content is approved already; one question at a time. */
+  async ask(
+    request: Omit<SkillScriptRequest, "changed">,
+    approve: ApproveSkill | undefined,
+  ): Promise<HostCallApproval> {
+    const { skill, signal } = request;
+    const answered = this.#turn.then(async (): Promise<HostCallApproval> => {
+      signal.throwIfAborted();
+      if (!this.#approved.has(skill.digest)) {
+        if (!approve) return { approved: false, reason: `Nobody can be asked. Its digest is ${skill.digest}.` };
+        const answer = await untilAborted(
+          Promise.resolve(approve({ ...request, changed: this.#known.has(skill.name) })),
+          signal,
+        );
+        if (!answer.approved) return answer;
+        this.#approved.add(skill.digest);
+      }
+      this.#known.add(skill.name);
+      return { approved: true };
+    });
+    // The next question waits for this one, however it ends.
+    this.#turn = answered.catch(() => {});
+    return untilAborted(answered, signal);
+  }
+}
