@@ -72,7 +72,7 @@ export {
   type ProgressReports,
 } from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
-export type { ExecutorCapabilities } from "./execution/executor-capabilities.ts";
+export type { ExecutorCapabilities, FileFeature } from "./execution/executor-capabilities.ts";
 export {
   type ConnectedProcess,
   type ExecutorProcesses,
@@ -100,7 +100,16 @@ export {
   type OutputLayout,
 } from "./execution/make-code-result.ts";
 export type { SessionCallbacks, SessionHandle, SessionToConnect } from "./execution/session-handle.ts";
-export type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "./execution/workspace-files.ts";
+export type {
+  FileEntry,
+  FileInfo,
+  FileStat,
+  ListOptions,
+  ReadStreamOptions,
+  StatOptions,
+  WorkspaceFiles,
+  WriteOptions,
+} from "./execution/workspace-files.ts";
 
 export { Alias } from "./functions/alias.ts";
 export { isJavaScriptIdentifier, isPythonIdentifier } from "./functions/names.ts";

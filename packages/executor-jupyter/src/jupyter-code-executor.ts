@@ -8,6 +8,7 @@ import {
 import { checkOptions, type GivenOptions } from "@fenced/core/options";
 import {
   absolutePaths,
+  allFileFeatures,
   type Backend,
   BaseCodeExecutor,
   blockEnvironment,
@@ -80,6 +81,7 @@ export class JupyterCodeExecutor extends BaseCodeExecutor {
       stateful: true,
       displays: true,
       stdin: true,
+      files: language === "python" ? allFileFeatures : ["directories"],
       ...(network !== undefined && { network }),
       isolation,
       // A server on this machine; a container's depends on its runtime.

@@ -159,9 +159,13 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   protected dumpForHandle?(): ComponentModel;
 
   get capabilities(): ExecutorCapabilities {
-    const facts = this.#life.place?.facts;
-    if (facts?.capabilities === undefined) return this.offered;
-    if (this.#known?.facts !== facts) this.#known = { facts, capabilities: { ...this.offered, ...facts.capabilities } };
+    const { place } = this.#life;
+    if (!place) return this.offered;
+    const { facts } = place;
+    if (this.#known?.facts !== facts) {
+      const files = place.files.features;
+      this.#known = { facts, capabilities: { ...this.offered, ...facts.capabilities, files } };
+    }
     return this.#known.capabilities;
   }
 

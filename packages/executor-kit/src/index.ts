@@ -69,7 +69,7 @@ export { networkVariables } from "./supervisor/tunnels/session-network.ts";
 export { OutputStreams } from "./run/output-streams.ts";
 export { type OutputPiece, type Sink, writeAll } from "./run/sink.ts";
 export { WriteAhead } from "./run/write-ahead.ts";
-export type { BackendFiles, ByteRange, FileWriter } from "./workspace/backend-files.ts";
+export { allFileFeatures, type BackendFiles, type ByteRange, type FileWriter } from "./workspace/backend-files.ts";
 export { DirectoryFiles, type DirectoryFilesOptions } from "./workspace/directory-files.ts";
 export { filenameDirective } from "./run/prepare-block.ts";
 export {

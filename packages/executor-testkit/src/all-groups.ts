@@ -8,6 +8,7 @@ import { connectedPrograms } from "./cases/connected-programs.ts";
 import { displays } from "./cases/displays.ts";
 import { encoding } from "./cases/encoding.ts";
 import { environment } from "./cases/environment.ts";
+import { fileOperations } from "./cases/file-operations.ts";
 import { fileStreams } from "./cases/file-streams.ts";
 import { filename } from "./cases/filename.ts";
 import { files } from "./cases/files.ts";
@@ -66,6 +67,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   keptRuns,
   networkPolicy,
   files,
+  fileOperations,
   fileStreams,
   checkpoint,
   filename,

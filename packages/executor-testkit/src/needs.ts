@@ -1,3 +1,4 @@
+import type { FileFeature } from "@fenced/core";
 import type { Need } from "./conformance-case.ts";
 import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts";
 
@@ -23,6 +24,12 @@ export const learnsIds: Need = (kit) =>
   (kit.capabilities.isolation === "container" && kit.capabilities.terminals !== true
     ? "a container without Python does not tell process ids"
     : undefined);
+
+/** `files` can do something that not all can. */
+export const fileFeature =
+  (name: FileFeature): Need =>
+  ({ capabilities }) =>
+    capabilities.files?.includes(name) === true ? undefined : `capabilities.files has no "${name}"`;
 
 /** Variables survive from block to block. */
 export const stateful: Need = ({ capabilities }) => (capabilities.stateful ? undefined : "not stateful");

@@ -291,6 +291,11 @@ const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>> = {
     "does not list the executor's own files",
     "downloads files under their relative paths",
   ],
+  "file operations": [
+    "list() returns directories, and one level only, if asked to",
+    "makeDirectory() creates a directory and its parents, and leaves one that exists",
+    "stat() says where a link leads, and follows it only inside the workspace; move() renames the link itself",
+  ],
   "file streams": [
     "stat() distinguishes files from directories and returns sizes",
     "readStream() can be cancelled at any time",
@@ -380,6 +385,9 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   "lost session": ["is reported by the interrupted call's result or by the next one"],
   "network policy": ["lets code talk to the listed hosts, by names that only the policy resolves"],
   files: ["reads back every byte as it was written", "shares files with the code in both directions"],
+  "file operations": [
+    "move() renames files and directories, creates parents and replaces a file, but never a directory",
+  ],
   "file streams": ["readStream() reads a whole file or any part of it"],
   filename: ["saves a python block under its filename, so that later blocks can import it"],
   workspace: ["is separate for each executor, and deleted by stop()"],

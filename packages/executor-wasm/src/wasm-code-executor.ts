@@ -1,6 +1,6 @@
 import { defineComponent, type Component, type ComponentModel, type ExecutorCapabilities } from "@fenced/core";
 import { checkOptions } from "@fenced/core/options";
-import { absolutePaths, BaseCodeExecutor } from "@fenced/executor-kit";
+import { absolutePaths, allFileFeatures, BaseCodeExecutor } from "@fenced/executor-kit";
 import { chooseOsSandbox, type OsSandboxUse } from "./interpreter/os-sandbox.ts";
 import { WasmBackend } from "./wasm-backend.ts";
 import {
@@ -48,6 +48,7 @@ export class WasmCodeExecutor extends BaseCodeExecutor {
       functions: languages.filter((each) => each !== "typescript"),
       hostFunctions: languages,
       stdin: true,
+      files: allFileFeatures,
       network: "none",
       ...(checked.packages === undefined && { packages: [] }),
       isolation: "wasm",

@@ -1,4 +1,14 @@
-import type { CodeExecutor, FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
+import type {
+  CodeExecutor,
+  FileEntry,
+  FileInfo,
+  FileStat,
+  ListOptions,
+  ReadStreamOptions,
+  StatOptions,
+  WorkspaceFiles,
+  WriteOptions,
+} from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
 import { movedOn } from "./sessions/session-ended.ts";
 
@@ -46,12 +56,14 @@ export class HeldFiles implements WorkspaceFiles {
     this.#find = find;
   }
 
-  list(directory?: string): Promise<FileInfo[]> {
-    return this.#use(({ files }) => files.list(directory));
+  list(directory: string | undefined, options: ListOptions & { readonly directories: true }): Promise<FileEntry[]>;
+  list(directory?: string, options?: ListOptions): Promise<FileInfo[]>;
+  list(directory?: string, options?: ListOptions): Promise<FileInfo[]> {
+    return this.#use(({ files }) => files.list(directory, options));
   }
 
-  stat(path: string): Promise<FileStat> {
-    return this.#use(({ files }) => files.stat(path));
+  stat(path: string, options?: StatOptions): Promise<FileStat> {
+    return this.#use(({ files }) => files.stat(path, options));
   }
 
   read(path: string): Promise<Uint8Array> {
@@ -62,13 +74,21 @@ export class HeldFiles implements WorkspaceFiles {
     return ReadableStream.from(this.#content(path, options));
   }
 
-  write(path: string, data: Uint8Array | string): Promise<void> {
-    return this.#change(({ files }) => files.write(path, data));
+  write(path: string, data: Uint8Array | string, options?: WriteOptions): Promise<void> {
+    return this.#change(({ files }) => files.write(path, data, options));
   }
 
-  writeStream(path: string): WritableStream<Uint8Array> {
+  move(from: string, to: string): Promise<void> {
+    return this.#change(({ files }) => files.move(from, to));
+  }
+
+  makeDirectory(path: string): Promise<void> {
+    return this.#change(({ files }) => files.makeDirectory(path));
+  }
+
+  writeStream(path: string, options?: WriteOptions): WritableStream<Uint8Array> {
     let opened: Promise<Opened> | undefined;
-    const open = (): Promise<Opened> => (opened ??= this.#openWriter(path));
+    const open = (): Promise<Opened> => (opened ??= this.#openWriter(path, options));
     return new WritableStream({
       async write(chunk) {
         await (await open()).writer.write(chunk);
@@ -107,10 +127,10 @@ export class HeldFiles implements WorkspaceFiles {
   }
 
   /** Opens a writer, and holds the executor until the file is complete or has failed. */
-  async #openWriter(path: string): Promise<Opened> {
+  async #openWriter(path: string, options?: WriteOptions): Promise<Opened> {
     const { holder, executor, letGo } = await this.#hold();
     try {
-      const writer = executor.files.writeStream(path).getWriter();
+      const writer = executor.files.writeStream(path, options).getWriter();
       // Nothing may be written after the end, when the workspace may belong to another user.
       const abort = (): void => void writer.abort(holder.signal.reason).catch(() => {});
       holder.signal.addEventListener("abort", abort, { once: true });

@@ -1,4 +1,10 @@
 /**
+ * Something that `CodeExecutor.files` can do beyond reading, writing, listing and removing files. `directories`:
+ * `makeDirectory` and `move`; `modes`: permissions, read and set; `links`: `linkTarget` and `followLinks: false` of `stat`.
+ */
+export type FileFeature = "directories" | "modes" | "links";
+
+/**
  * What an executor can do. Before `start()` this lists what it is designed for, afterwards what is actually available.
  */
 export interface ExecutorCapabilities {
@@ -18,6 +24,8 @@ export interface ExecutorCapabilities {
   readonly processes?: boolean;
   /** These programs can run on a terminal; see `ProcessOptions.pty`. Default: false. */
   readonly terminals?: boolean;
+  /** What `files` can do beyond reading, writing, listing and removing files. Default: nothing. */
+  readonly files?: readonly FileFeature[];
   /** Its sessions outlive their programs, because the option `keepAliveMs` is set; see `CodeExecutor.handle`. Default: false. */
   readonly keepAlive?: boolean;
   /** Submitted runs go on in such a session while no program is connected; see `CodeExecutor.submit`. Default: false. */

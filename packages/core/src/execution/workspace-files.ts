@@ -6,16 +6,57 @@ export interface FileInfo {
   readonly size: number;
 }
 
-/** What `stat` returns about a file or a directory of the workspace. */
-export interface FileStat extends FileInfo {
+/** A file or directory in a listing with directories. */
+export interface FileEntry extends FileInfo {
   readonly type: "file" | "directory";
   /** Size in bytes; 0 for a directory. */
   readonly size: number;
+}
+
+/** What `list` returns. */
+export interface ListOptions {
+  /** List what is below subdirectories, too. Default: true. */
+  readonly recursive?: boolean | undefined;
+  /** List directories, too, each entry with its type. Default: false, only files. */
+  readonly directories?: boolean | undefined;
+}
+
+/** What `stat` returns about what is at a path. */
+export interface FileStat extends FileInfo {
+  /** `link` only with `followLinks: false`. */
+  readonly type: "file" | "directory" | "link";
+  /** Size in bytes; 0 for a directory, the length of the target for a link. */
+  readonly size: number;
+  /**
+   * Permission bits, such as `0o755`: anyone can execute the file if `mode & 0o111` is not 0. Absent where
+   * `capabilities.files` has no `"modes"`.
+   */
+  readonly mode?: number;
+  /**
+   * Where the symbolic link at this path leads, as it is written in the link. Absent if there is no link at the path
+   * itself, or `capabilities.files` has no `"links"`.
+   */
+  readonly linkTarget?: string;
   /**
    * Time of the last modification, by the clock of the machine that stores the file; absent if the backend does not
    * report it. Some backends report whole seconds only.
    */
   readonly modifiedAt?: Date;
+}
+
+/** How `stat` looks at a path. */
+export interface StatOptions {
+  /** Describe what a link at the path leads to, instead of the link itself. Default: true. */
+  readonly followLinks?: boolean | undefined;
+}
+
+/** How a file is written. */
+export interface WriteOptions {
+  /**
+   * Permission bits of the file, such as `0o755` for a program. Default: those of the file that is replaced, or of a new
+   * file there.
+   */
+  readonly mode?: number | undefined;
 }
 
 /** The part of a file to read. */
@@ -39,21 +80,26 @@ export interface ReadStreamOptions {
  */
 export interface WorkspaceFiles {
   /**
-   * Lists all files below `directory`, recursively, sorted by path, without the executor's own temporary files.
+   * Lists all files below `directory`, recursively, sorted by path, without the executor's own temporary files. Symbolic
+   * links are not listed.
    *
    * @param directory - default: the whole workspace.
    * @throws FileNotFoundError if `directory` does not exist.
-   * @throws InvalidInputError if there are more than 500,000 entries, or their paths have more than 67,108,864 characters.
+   * @throws InvalidInputError if an option is unknown or wrong, there are more than 500,000 entries, or their paths have
+   * more than 67,108,864 characters.
    */
-  list(directory?: string): Promise<FileInfo[]>;
+  list(directory: string | undefined, options: ListOptions & { readonly directories: true }): Promise<FileEntry[]>;
+  list(directory?: string, options?: ListOptions): Promise<FileInfo[]>;
 
   /**
-   * Returns the type and size of what is at `path`. Follows a symbolic link as long as it stays in the workspace.
+   * Returns the type, size and permissions of what is at `path`. Follows a symbolic link as long as it stays in the
+   * workspace.
    *
    * @throws FileNotFoundError if `path` does not exist.
-   * @throws InvalidInputError if it is neither a file nor a directory.
+   * @throws InvalidInputError if it is neither a file nor a directory nor, with `followLinks: false`, a link; or that
+   * option is given where `capabilities.files` has no `"links"`.
    */
-  stat(path: string): Promise<FileStat>;
+  stat(path: string, options?: StatOptions): Promise<FileStat>;
 
   /**
    * Reads a whole file into memory.
@@ -78,9 +124,9 @@ export interface WorkspaceFiles {
   /**
    * Writes a file, replaces an existing one, and creates missing parent directories. Text is written as UTF-8.
    *
-   * @throws InvalidInputError if `path` is a directory.
+   * @throws InvalidInputError if `path` is a directory, or `mode` is given where `capabilities.files` has no `"modes"`.
    */
-  write(path: string, data: Uint8Array | string): Promise<void>;
+  write(path: string, data: Uint8Array | string, options?: WriteOptions): Promise<void>;
 
   /**
    * Writes a file of any size, replaces an existing one, and creates missing parent directories. A slow backend makes
@@ -91,7 +137,25 @@ export interface WorkspaceFiles {
    * @example
    * await request.body.pipeTo(executor.files.writeStream("upload.csv"));
    */
-  writeStream(path: string): WritableStream<Uint8Array>;
+  writeStream(path: string, options?: WriteOptions): WritableStream<Uint8Array>;
+
+  /**
+   * Renames a file, a directory with everything in it, or a link itself, and creates missing parent directories of `to`.
+   * Replaces a file at `to`, in one step.
+   *
+   * @throws FileNotFoundError if `from` does not exist.
+   * @throws InvalidInputError if `to` is a directory, `from` is a directory and `to` something else, `to` is inside
+   * `from`, one of them is the workspace itself, or they are on different file systems; also where `capabilities.files`
+   * has no `"directories"`.
+   */
+  move(from: string, to: string): Promise<void>;
+
+  /**
+   * Creates a directory with its missing parents. Does nothing if it exists.
+   *
+   * @throws InvalidInputError if a part of the path is a file; also where `capabilities.files` has no `"directories"`.
+   */
+  makeDirectory(path: string): Promise<void>;
 
   /**
    * Removes a file, or a directory and everything in it.

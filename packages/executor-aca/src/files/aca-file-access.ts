@@ -4,8 +4,9 @@ import {
   BackendUnavailableError,
   FileNotFoundError,
   InvalidInputError,
-  type FileInfo,
+  type FileEntry,
   type FileStat,
+  type ListOptions,
 } from "@fenced/core";
 import { joinSignals } from "@fenced/core/abort";
 import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
@@ -35,15 +36,15 @@ export class AcaFileAccess implements RemoteFileAccess {
     this.#signal = signal;
   }
 
-  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+  async *list(directory: string, { recursive = true }: ListOptions = {}): AsyncGenerator<FileEntry, void, void> {
     const signal = this.#within(longestListMs);
     const left = [directory];
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       try {
         for await (const { name, isDirectory, size } of this.#entries(next, signal)) {
           const file = path.posix.join(next, name);
-          if (isDirectory) left.push(file);
-          else yield { path: file, size };
+          if (isDirectory && recursive) left.push(file);
+          yield isDirectory ? { path: file, type: "directory", size: 0 } : { path: file, type: "file", size };
         }
       } catch (error) {
         // A directory that has been deleted in the meantime has nothing to list.

@@ -42,7 +42,14 @@ export interface PoolLanguage {
 const pythonHelper: string = readFileSync(new URL("./session-helper.py", import.meta.url), "utf8");
 const nodeHelper: string = readFileSync(new URL("./node-helper.mjs", import.meta.url), "utf8");
 
-const common = { displays: false, functions: [], hostFunctions: [], stdin: false, isolation: "remote" } as const;
+const common = {
+  displays: false,
+  functions: [],
+  hostFunctions: [],
+  stdin: false,
+  files: [],
+  isolation: "remote",
+} as const;
 /** The path of an executor's file in a session. */
 export function pathInSession(logName: string): string {
   return `/mnt/data/${logName}`;

@@ -4,8 +4,10 @@ import {
   BackendUnavailableError,
   FileNotFoundError,
   InvalidInputError,
-  type FileInfo,
+  type FileEntry,
+  type FileFeature,
   type FileStat,
+  type ListOptions,
 } from "@fenced/core";
 import { normalizeWorkspacePath, RemoteFiles, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
 import type { Response } from "undici";
@@ -78,6 +80,7 @@ export class ContentsFiles extends RemoteFiles {
 
 class ContentsAccess implements RemoteFileAccess {
   readonly measurable = true;
+  readonly features: readonly FileFeature[] = ["directories"];
   readonly directory: string;
   readonly #client: () => ServerClient;
 
@@ -92,15 +95,19 @@ class ContentsAccess implements RemoteFileAccess {
     }
   }
 
-  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+  async *list(directory: string, { recursive = true }: ListOptions = {}): AsyncGenerator<FileEntry, void, void> {
     const giveUp = performance.now() + listDeadlineMs;
     const waiting = [directory];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       if (performance.now() > giveUp) throw tooSlow(directory);
       for (const child of await this.#childrenOf(next, directory)) {
         const below = childOf(next, child.name);
-        if (child.type === "directory") waiting.push(below);
-        else yield { path: below, size: child.size };
+        if (child.type !== "directory") {
+          yield { path: below, type: "file", size: child.size };
+          continue;
+        }
+        if (recursive) waiting.push(below);
+        yield { path: below, type: "directory", size: 0 };
       }
     }
   }
@@ -142,6 +149,22 @@ class ContentsAccess implements RemoteFileAccess {
       if (chunk > 1) await this.remove(upload).catch(() => {});
       throw error;
     }
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    const moved = await this.stat(from);
+    const replaced = await this.stat(to).catch((error: unknown) => {
+      if (!FileNotFoundError.isInstance(error)) throw error;
+      return undefined;
+    });
+    if (from === to) return;
+    if (replaced?.type === "directory" || (replaced && moved.type === "directory")) throw inTheWay(to);
+    await this.makeDirectories(to.split("/").slice(0, -1), to);
+    await this.#replace(to, from);
+  }
+
+  async makeDirectory(directory: string): Promise<void> {
+    await this.makeDirectories(directory.split("/"), directory);
   }
 
   /**
@@ -264,6 +287,12 @@ function entryOf(model: unknown): Entry | undefined {
   const size = field(model, "size");
   if (name === "" || name === "." || name === ".." || name.includes("/")) return undefined;
   return { name, type: textField(model, "type"), size: typeof size === "number" && size >= 0 ? size : 0 };
+}
+
+function inTheWay(file: string): InvalidInputError {
+  return new InvalidInputError(`There already is something at ${JSON.stringify(file)} that cannot be replaced`, {
+    remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
+  });
 }
 
 function notAFile(file: string): InvalidInputError {

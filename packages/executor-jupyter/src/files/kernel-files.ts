@@ -5,10 +5,18 @@ import {
   FileNotFoundError,
   InvalidInputError,
   WorkspacePathError,
-  type FileInfo,
+  type FileEntry,
+  type FileFeature,
   type FileStat,
+  type ListOptions,
 } from "@fenced/core";
-import { normalizeWorkspacePath, RemoteFiles, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
+import {
+  allFileFeatures,
+  normalizeWorkspacePath,
+  RemoteFiles,
+  type FileContent,
+  type RemoteFileAccess,
+} from "@fenced/executor-kit";
 import { field, textField, timeOf } from "../fields.ts";
 import { KernelLostError } from "../kernel/kernel-request.ts";
 import type { PythonHelper } from "../python/python-helper.ts";
@@ -16,6 +24,8 @@ import { chunksOf } from "./chunks.ts";
 
 /** Bytes in one message; as base64 they fit into the 10 MiB that Jupyter servers accept. */
 const chunkBytes = 1_048_576;
+/** A link's target has at most 4096 bytes. */
+const longestTarget = 4096;
 
 /** The workspace of a Python kernel, reached through the kernel itself, wherever it runs, even while a block runs. */
 export function kernelFiles(helper: () => Promise<PythonHelper>): RemoteFiles {
@@ -26,18 +36,22 @@ export function kernelFiles(helper: () => Promise<PythonHelper>): RemoteFiles {
 class KernelFileAccess implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
+  readonly features: readonly FileFeature[] = allFileFeatures;
   readonly #helper: () => Promise<PythonHelper>;
 
   constructor(helper: () => Promise<PythonHelper>) {
     this.#helper = helper;
   }
 
-  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+  async *list(
+    directory: string,
+    { recursive = true, directories = false }: ListOptions = {},
+  ): AsyncGenerator<FileEntry, void, void> {
     const listing = randomUUID();
     let ended = false;
     try {
       while (!ended) {
-        const answer = await this.#ask(directory, "list_files", { listing, directory });
+        const answer = await this.#ask(directory, "list_files", { listing, directory, recursive, directories });
         const files: unknown = field(answer, "files");
         ended = field(answer, "end") === true;
         if (!Array.isArray(files) || (files.length === 0 && !ended)) throw strange(directory);
@@ -48,12 +62,21 @@ class KernelFileAccess implements RemoteFileAccess {
     }
   }
 
-  async stat(file: string): Promise<FileStat> {
-    const answer = await this.#ask(file, "stat_file", { path: file });
+  async stat(file: string, followLinks: boolean): Promise<FileStat> {
+    const answer = await this.#ask(file, "stat_file", { path: file, follow: followLinks });
     const [type, size, modified] = [textField(answer, "type"), field(answer, "size"), field(answer, "modified")];
-    if (type !== "file" && type !== "directory") throw strange(file);
+    const [mode, linkTarget] = [field(answer, "mode"), textField(answer, "target")];
+    if (type !== "file" && type !== "directory" && (followLinks || type !== "link")) throw strange(file);
     if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) throw strange(file);
-    return { path: file, type, size, ...(typeof modified === "number" ? timeOf(modified * 1000) : {}) };
+    if (typeof mode !== "number" || !Number.isSafeInteger(mode) || mode < 0) throw strange(file);
+    return {
+      path: file,
+      type,
+      size,
+      mode: mode & 0o777,
+      ...(typeof modified === "number" ? timeOf(modified * 1000) : {}),
+      ...(linkTarget !== "" && linkTarget.length <= longestTarget && { linkTarget }),
+    };
   }
 
   async *content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
@@ -68,19 +91,27 @@ class KernelFileAccess implements RemoteFileAccess {
     }
   }
 
-  async put(file: string, content: FileContent): Promise<void> {
+  async put(file: string, content: FileContent, mode?: number): Promise<void> {
     const upload = randomUUID();
     let offset = 0;
     try {
       for await (const { bytes, last } of chunksOf(content, chunkBytes)) {
         const data = bytes.toString("base64");
-        await this.#ask(file, "write_file", { upload, path: file, data, offset, last });
+        await this.#ask(file, "write_file", { upload, path: file, data, offset, last, mode: mode ?? null });
         offset += bytes.length;
       }
     } catch (error) {
       if (offset > 0) await this.#tidy("drop_upload", { upload });
       throw error;
     }
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    await this.#ask(from, "move_file", { path: from, to });
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    await this.#ask(path, "make_directory", { path });
   }
 
   async remove(file: string): Promise<void> {
@@ -106,12 +137,13 @@ class KernelFileAccess implements RemoteFileAccess {
 }
 
 /** What the helper reports about a file; `undefined` if that is not plausible. */
-function fileInfo(value: unknown): FileInfo | undefined {
+function fileInfo(value: unknown): FileEntry | undefined {
   const path = textField(value, "path");
   const size = field(value, "size");
   if (path === "" || typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) return undefined;
   try {
-    return normalizeWorkspacePath(path) === path ? { path, size } : undefined;
+    const type = field(value, "directory") === true ? "directory" : "file";
+    return normalizeWorkspacePath(path) === path ? { path, type, size } : undefined;
   } catch {
     return undefined;
   }
@@ -123,7 +155,7 @@ function namedError(error: FencedError, given: string): FencedError {
   const options = { remedy: error.remedy, cause: error };
   if (WorkspacePathError.isInstance(error)) return new WorkspacePathError(`${name} is not in the workspace`, options);
   if (FileNotFoundError.isInstance(error)) return new FileNotFoundError(`There is no file ${name}`, options);
-  if (InvalidInputError.isInstance(error)) return new InvalidInputError(`${name} is not a regular file`, options);
+  if (InvalidInputError.isInstance(error)) return new InvalidInputError(`${name}: ${error.message}`, options);
   return error;
 }
 

@@ -24,6 +24,10 @@ class NotAFile(Exception):
     pass
 
 
+class InTheWay(Exception):
+    pass
+
+
 def inside(path, follow=True):
     root = os.path.realpath(workspace)
     target = os.path.join(root, path)
@@ -36,12 +40,12 @@ def inside(path, follow=True):
     return target
 
 
-def list_files(listing, directory):
+def list_files(listing, directory, recursive, directories):
     """One page of a listing. `end`: it is the last page."""
-    walk = listings.pop(listing, None) or walk_files(directory)
+    walk = listings.pop(listing, None) or walk_files(directory, recursive, directories)
     files, characters = [], 0
     for path, size in walk:
-        files.append({"path": path, "size": size})
+        files.append({"path": path, "size": size or 0, "directory": size is None})
         characters += len(path)
         if len(files) >= page_entries or characters >= page_characters:
             listings[listing] = walk
@@ -53,7 +57,8 @@ def drop_listing(listing):
     listings.pop(listing, None)
 
 
-def walk_files(directory):
+def walk_files(directory, recursive, directories):
+    """Yields the paths and sizes of files, and no size for directories."""
     top = inside(directory)
     if not os.path.isdir(top):
         raise FileNotFoundError(directory)
@@ -72,20 +77,31 @@ def walk_files(directory):
                     info = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
+                below = os.path.normpath(os.path.join(directory, os.path.relpath(entry.path, top))).replace(os.sep, "/")
                 if stat.S_ISDIR(info.st_mode):
-                    waiting.append(entry.path)
+                    if recursive:
+                        waiting.append(entry.path)
+                    if directories:
+                        yield below, None
                 elif stat.S_ISREG(info.st_mode):
-                    below = os.path.normpath(os.path.join(directory, os.path.relpath(entry.path, top)))
-                    yield below.replace(os.sep, "/"), info.st_size
+                    yield below, info.st_size
 
 
-def stat_file(path):
-    info = os.stat(inside(path))
+def stat_file(path, follow):
+    info = os.lstat(inside(path, follow=False))
+    target = ""
+    if stat.S_ISLNK(info.st_mode):
+        target = os.readlink(inside(path, follow=False))
+    if follow or not target:
+        info = os.stat(inside(path))
+    found = {"size": info.st_size, "modified": info.st_mtime, "mode": stat.S_IMODE(info.st_mode), "target": target}
     if stat.S_ISDIR(info.st_mode):
-        return {"type": "directory", "size": 0, "modified": info.st_mtime}
+        return dict(found, type="directory", size=0)
+    if stat.S_ISLNK(info.st_mode):
+        return dict(found, type="link")
     if not stat.S_ISREG(info.st_mode):
         raise NotAFile()
-    return {"type": "file", "size": info.st_size, "modified": info.st_mtime}
+    return dict(found, type="file")
 
 
 def read_file(path, offset, length):
@@ -99,7 +115,7 @@ def read_file(path, offset, length):
     return {"data": base64.b64encode(data).decode(), "end": len(data) < length}
 
 
-def write_file(upload, path, data, offset, last):
+def write_file(upload, path, data, offset, last, mode):
     """Stores one piece of a file. The file appears, complete, with its last piece."""
     target = replaceable(path)
     part = os.path.join(home, "upload-" + upload)
@@ -111,7 +127,7 @@ def write_file(upload, path, data, offset, last):
     if last:
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            move(part, target, uploads[upload])
+            move(part, target, uploads[upload], mode)
         finally:
             drop_upload(upload)
 
@@ -138,13 +154,35 @@ def replaceable(path):
     return target
 
 
-def move(part, target, written):
+def move_file(path, to):
+    """Never replaces a directory, nor something else by one."""
+    source = inside(path, follow=False)
+    moved = os.lstat(source)
+    os.makedirs(inside(os.path.dirname(to) or "."), exist_ok=True)
+    target = inside(to, follow=False)
+    try:
+        replaced = os.lstat(target)
+        folders = stat.S_ISDIR(moved.st_mode) or stat.S_ISDIR(replaced.st_mode)
+        if folders and identity(moved) != identity(replaced):
+            raise InTheWay()
+    except FileNotFoundError:
+        pass
+    os.replace(source, target)
+
+
+def make_directory(path):
+    os.makedirs(inside(path), exist_ok=True)
+
+
+def move(part, target, written, mode):
     """Replaces a file, in one step if possible, and keeps the permissions of the old one. Fails if it is not the file that was
     written."""
     beside = os.path.join(os.path.dirname(target), ".fenced-" + os.path.basename(part))
     try:
         if os.path.exists(target):
             shutil.copymode(target, part)
+        if mode is not None:
+            os.chmod(part, mode)
         try:
             os.replace(part, target)
         except OSError as error:
@@ -173,6 +211,8 @@ def write_into(target, part, written):
             raise NotAFile()
         file.truncate()
         shutil.copyfileobj(source, file)
+        if stat.S_IMODE(os.fstat(source.fileno()).st_mode) != stat.S_IMODE(os.fstat(file.fileno()).st_mode):
+            shutil.copymode(part, target)
 
 
 def copy_to(beside, part, written):

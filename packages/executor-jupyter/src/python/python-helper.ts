@@ -244,6 +244,16 @@ function valueOf(answer: unknown, name: string): unknown {
   if (error === "outside") throw new WorkspacePathError("The path is outside the workspace", { remedy });
   if (error === "not_found") throw new FileNotFoundError("There is no such file in the workspace", { remedy });
   if (error === "not_a_file") throw new InvalidInputError("The path does not name a regular file", { remedy });
+  if (error === "in_the_way") {
+    throw new InvalidInputError("There already is something that cannot be replaced", {
+      remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
+    });
+  }
+  if (error === "other_file_system") {
+    throw new InvalidInputError("It is on another file system, so it cannot be moved", {
+      remedy: "Something is mounted in the workspace: copy it in a block (`cp -a`), then remove the original.",
+    });
+  }
   if (error === "name") throw new InvalidInputError("A name in the path is too long", { remedy: "Shorten it." });
   const reason = textField(answer, "reason") || "it did not answer";
   throw new BackendUnavailableError(`Fenced's helper in the kernel failed (${name}): ${reason}`, {

@@ -48,11 +48,15 @@ def call(name, arguments):
         return {"error": "outside"}
     except (files.NotAFile, IsADirectoryError, FileExistsError):
         return {"error": "not_a_file"}
+    except files.InTheWay:
+        return {"error": "in_the_way"}
     except (FileNotFoundError, NotADirectoryError):
         return {"error": "not_found"}
     except Exception as error:
         if getattr(error, "errno", None) == errno.ENAMETOOLONG:
             return {"error": "name"}
+        if getattr(error, "errno", None) == errno.EXDEV:
+            return {"error": "other_file_system"}
         return {"error": "failed", "reason": ("%s: %s" % (type(error).__name__, error))[:1000]}
 
 
@@ -271,6 +275,8 @@ file_actions = {
         files.read_file,
         files.write_file,
         files.drop_upload,
+        files.move_file,
+        files.make_directory,
         files.remove_file,
     )
 }

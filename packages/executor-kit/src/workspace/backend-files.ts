@@ -1,4 +1,4 @@
-import type { WorkspaceFiles } from "@fenced/core";
+import type { FileEntry, FileFeature, FileStat, ListOptions, WorkspaceFiles, WriteOptions } from "@fenced/core";
 import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
 
 /** The part of a file to read. */
@@ -11,6 +11,9 @@ export interface ByteRange {
 
 /** The whole file. */
 export const wholeFile: ByteRange = { start: 0, end: Infinity };
+
+/** What the files of a place can do that keeps all of a POSIX file system. */
+export const allFileFeatures: readonly FileFeature[] = ["directories", "modes", "links"];
 
 /** A file that is being written. */
 export interface FileWriter {
@@ -26,7 +29,13 @@ export interface FileWriter {
  * The files of an open session, on which the base class builds `WorkspaceFiles`. `DirectoryFiles` implements it for a
  * directory of this host, and `RemoteFiles` for any other place.
  */
-export interface BackendFiles extends Omit<WorkspaceFiles, "readStream" | "writeStream"> {
+export interface BackendFiles extends Omit<WorkspaceFiles, "readStream" | "writeStream" | "list" | "stat"> {
+  /** What they can do beyond reading, writing, listing and removing. */
+  readonly features: readonly FileFeature[];
+  /** As `WorkspaceFiles`; each entry has its type. */
+  list(directory?: string, options?: ListOptions): Promise<FileEntry[]>;
+  /** As `WorkspaceFiles`. */
+  stat(path: string, followLinks?: boolean): Promise<FileStat>;
   /** The content of a regular file, as it is read; the consumer may leave early. Fails like `read`. */
   content(path: string, range: ByteRange): AsyncIterable<Uint8Array>;
   /**
@@ -35,7 +44,7 @@ export interface BackendFiles extends Omit<WorkspaceFiles, "readStream" | "write
    */
   diskUsage?(atMost: number): Promise<number>;
   /** Starts to write a file of any size. Fails like `write`. */
-  writer(path: string): Promise<FileWriter>;
+  writer(path: string, options?: WriteOptions): Promise<FileWriter>;
   /**
    * The files with all that checkpoints keep of them. Without it, checkpoints have the files that `list` names, and
    * nothing of their permissions, times, links and empty directories.

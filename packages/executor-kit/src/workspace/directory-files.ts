@@ -1,15 +1,23 @@
 import { randomUUID } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
-import { lstat, stat, type FileHandle } from "node:fs/promises";
+import { constants, createReadStream, type Stats } from "node:fs";
+import { lstat, readlink, rename, stat, type FileHandle } from "node:fs/promises";
 import path from "node:path";
-import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
+import {
+  InvalidInputError,
+  type FileEntry,
+  type FileFeature,
+  type FileStat,
+  type ListOptions,
+  type WriteOptions,
+} from "@fenced/core";
 import { DirectoryTree } from "../checkpoints/directory-tree.ts";
 import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
-import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
+import { allFileFeatures, wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
 import { FileReplacement } from "./file-replacement.ts";
 import { LocalCopies } from "./local-copies.ts";
 import { localFileSize } from "./local-file.ts";
+import { pathOfLatin1 } from "./path-bytes.ts";
 import {
   openDirectory,
   openFile,
@@ -18,8 +26,8 @@ import {
   type WorkspaceRoot,
 } from "./pinned-directory.ts";
 import { removeEntry, walkTree } from "./walk-tree.ts";
-import { asWorkspaceError, notAFile } from "./workspace-errors.ts";
-import { normalizeWorkspacePath } from "./workspace-path.ts";
+import { asWorkspaceError, errorCode, inTheWayOf, notAFile } from "./workspace-errors.ts";
+import { movedPaths, normalizeWorkspacePath } from "./workspace-path.ts";
 
 /** Time limit for a listing in milliseconds, since code may keep adding directories. */
 const listingMs = 120_000;
@@ -47,6 +55,7 @@ export interface DirectoryFilesOptions {
 
 /** The files of a workspace that is a directory of this host. Symbolic links are not listed. */
 export class DirectoryFiles implements BackendFiles {
+  readonly features: readonly FileFeature[] = allFileFeatures;
   readonly #root: WorkspaceRoot;
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #owner: FileOwner | undefined;
@@ -67,13 +76,16 @@ export class DirectoryFiles implements BackendFiles {
     this.tree = new DirectoryTree({ root: this.#root, isHidden, newPart, owner });
   }
 
-  async list(directory = "."): Promise<FileInfo[]> {
+  async list(directory = ".", options: ListOptions = {}): Promise<FileEntry[]> {
     const listing = new FileListing(directory, this.#limits);
     const relative = normalizeWorkspacePath(directory);
     const prefix = relative === "." ? "" : `${relative}/`;
     await using top = await openDirectory(this.#root, partsOf(relative), { given: directory, create: false });
     await walkTree(top, {
-      enter: (each, below) => this.#look(each, `${prefix}${below}`, listing),
+      enter: async (each, below) => {
+        const directories = await this.#look(each, `${prefix}${below}`, listing, options.directories);
+        return options.recursive === false ? [] : directories;
+      },
       open: (each, name) => each.child(name).catch(() => undefined),
       deadline: performance.now() + listingMs,
     });
@@ -101,21 +113,50 @@ export class DirectoryFiles implements BackendFiles {
     return bytes;
   }
 
-  async stat(file: string): Promise<FileStat> {
+  async stat(file: string, followLinks = true): Promise<FileStat> {
     const relative = normalizeWorkspacePath(file);
+    const link = await this.#link(partsOf(relative), file);
+    if (link && !followLinks) return { path: relative, type: "link", ...link };
+    const found = await this.#found(file, relative);
+    return link ? { ...found, linkTarget: link.linkTarget } : found;
+  }
+
+  /** What is at a path, or where the link there leads. */
+  async #found(file: string, relative: string): Promise<FileStat> {
     const parts = partsOf(relative);
     const request = { given: file, create: false };
     try {
       if (parts.length === 0) throw notAFile(file);
       await using handle = await openFile(this.#root, parts, { ...request, flags: constants.O_RDONLY });
-      const { size, mtime } = await handle.stat();
-      return { path: relative, type: "file", size, modifiedAt: mtime };
+      const { size, mtime, mode } = await handle.stat();
+      return { path: relative, type: "file", size, modifiedAt: mtime, mode: mode & 0o777 };
     } catch (error) {
       if (!InvalidInputError.isInstance(error)) throw error;
       await using directory = await openDirectory(this.#root, parts, request).catch(() => {
         throw error;
       });
-      return { path: relative, type: "directory", size: 0, modifiedAt: (await directory.stat()).mtime };
+      const { mtime, mode } = await directory.stat();
+      return { path: relative, type: "directory", size: 0, modifiedAt: mtime, mode: mode & 0o777 };
+    }
+  }
+
+  /** The link at a path itself, if there is one. */
+  async #link(
+    parts: readonly string[],
+    given: string,
+  ): Promise<Required<Pick<FileStat, "size" | "mode" | "modifiedAt" | "linkTarget">> | undefined> {
+    const name = parts.at(-1);
+    if (name === undefined) return undefined;
+    await using directory = await openDirectory(this.#root, parts.slice(0, -1), { given, create: false });
+    try {
+      const stats = await lstat(directory.entry(name));
+      if (!stats.isSymbolicLink()) return undefined;
+      const linkTarget = pathOfLatin1(await readlink(directory.entry(name), "latin1"));
+      return { size: stats.size, mode: stats.mode & 0o777, modifiedAt: stats.mtime, linkTarget };
+    } catch (error) {
+      // Code has put something else there meanwhile.
+      if (errorCode(error) === "EINVAL") return undefined;
+      throw asWorkspaceError(error, given);
     }
   }
 
@@ -128,8 +169,8 @@ export class DirectoryFiles implements BackendFiles {
     });
   }
 
-  async write(file: string, data: Uint8Array | string): Promise<void> {
-    await using replacement = await this.#replace(file);
+  async write(file: string, data: Uint8Array | string, options: WriteOptions = {}): Promise<void> {
+    await using replacement = await this.#replace(file, options);
     await replacement.writing((handle) => handle.writeFile(data));
     await replacement.complete();
   }
@@ -178,8 +219,32 @@ export class DirectoryFiles implements BackendFiles {
     }
   }
 
-  async writer(file: string): Promise<FileWriter> {
-    const replacement = await this.#replace(file);
+  async move(from: string, to: string): Promise<void> {
+    const [source, target] = movedPaths(from, to).map(partsOf);
+    const [name, newName] = [source?.pop(), target?.pop()];
+    if (!source || !target || name === undefined || newName === undefined) return;
+    await using above = await openDirectory(this.#root, source, { given: from, create: false });
+    const moved = await statusOf(above.entry(name), from);
+    const owner = this.#owner === undefined ? {} : { owner: this.#owner };
+    await using newAbove = await openDirectory(this.#root, target, { given: to, create: true, ...owner });
+    const replaced = await lstat(newAbove.entry(newName)).catch(() => undefined);
+    const isSame = replaced?.ino === moved.ino && replaced.dev === moved.dev;
+    if (replaced && !isSame && (replaced.isDirectory() || moved.isDirectory())) throw inTheWayOf(to);
+    try {
+      await rename(above.entry(name), newAbove.entry(newName));
+    } catch (error) {
+      throw asWorkspaceError(error, to);
+    }
+  }
+
+  async makeDirectory(given: string): Promise<void> {
+    const owner = this.#owner === undefined ? {} : { owner: this.#owner };
+    const parts = partsOf(normalizeWorkspacePath(given));
+    await using _ = await openDirectory(this.#root, parts, { given, create: true, ...owner });
+  }
+
+  async writer(file: string, options: WriteOptions = {}): Promise<FileWriter> {
+    const replacement = await this.#replace(file, options);
     const abort = (): Promise<void> => replacement[Symbol.asyncDispose]();
     return {
       write: (bytes) => replacement.writing((handle) => handle.writeFile(bytes)),
@@ -205,19 +270,26 @@ export class DirectoryFiles implements BackendFiles {
     await replacement.complete();
   }
 
-  /** Adds the regular files of one directory to `listing`; returns the names of its directories. */
-  async #look(directory: PinnedDirectory, prefix: string, listing: FileListing): Promise<string[]> {
+  /** Adds the regular files of one directory to `listing`, and the directories if wanted; returns the names of these. */
+  async #look(
+    directory: PinnedDirectory,
+    prefix: string,
+    listing: FileListing,
+    listDirectories = false,
+  ): Promise<string[]> {
     const directories: string[] = [];
     let files: Promise<void>[] = [];
     const add = async (name: string): Promise<void> => {
       const stats = await lstat(directory.entry(name)).catch(() => undefined);
-      if (stats?.isFile() === true) listing.add({ path: `${prefix}${name}`, size: stats.size });
+      if (stats?.isFile() === true) listing.add({ path: `${prefix}${name}`, type: "file", size: stats.size });
     };
     for await (const { name, isDirectory, isFile } of directory.entries()) {
       const file = `${prefix}${name}`;
       listing.count(file);
-      if (isDirectory) directories.push(name);
-      else if (isFile && !this.#isHidden(file) && files.push(add(name)) === batchSize) {
+      if (isDirectory) {
+        directories.push(name);
+        if (listDirectories && !this.#isHidden(file)) listing.add({ path: file, type: "directory", size: 0 });
+      } else if (isFile && !this.#isHidden(file) && files.push(add(name)) === batchSize) {
         await Promise.all(files);
         files = [];
       }
@@ -226,12 +298,13 @@ export class DirectoryFiles implements BackendFiles {
     return directories;
   }
 
-  async #replace(file: string): Promise<FileReplacement> {
+  async #replace(file: string, { mode }: WriteOptions = {}): Promise<FileReplacement> {
     const owner = this.#owner;
     return FileReplacement.begin(this.#root, partsOf(normalizeWorkspacePath(file)), {
       given: file,
       create: true,
       part: this.#newPart(),
+      mode,
       ...(owner === undefined ? {} : { owner }),
     });
   }
@@ -267,4 +340,12 @@ async function isSameFile(handle: FileHandle, file: string): Promise<boolean> {
   const other = await stat(file, { bigint: true }).catch(() => undefined);
   const one = await handle.stat({ bigint: true });
   return one.dev === other?.dev && one.ino === other.ino;
+}
+
+async function statusOf(place: string | Buffer, given: string): Promise<Stats> {
+  try {
+    return await lstat(place);
+  } catch (error) {
+    throw asWorkspaceError(error, given);
+  }
 }

@@ -1,4 +1,4 @@
-import { ByteQueue, InvalidInputError, type FileInfo } from "@fenced/core";
+import { ByteQueue, InvalidInputError, type FileEntry } from "@fenced/core";
 
 /**
  * Limits on what this process reads from a workspace into memory. The code decides what is there, so none of it can be
@@ -53,7 +53,7 @@ export function tooLarge(file: string, maxBytes: number): InvalidInputError {
 export class FileListing {
   readonly #limits: FileLimits;
   readonly #directory: string;
-  readonly #files: FileInfo[] = [];
+  readonly #files: FileEntry[] = [];
   #entries = 0;
   #characters = 0;
 
@@ -79,13 +79,13 @@ export class FileListing {
     });
   }
 
-  /** Adds a file that `count` has counted. */
-  add(file: FileInfo): void {
+  /** Adds an entry that `count` has counted. */
+  add(file: FileEntry): void {
     this.#files.push(file);
   }
 
-  /** The files so far, sorted by path. */
-  sorted(): FileInfo[] {
+  /** The entries so far, sorted by path. */
+  sorted(): FileEntry[] {
     return this.#files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
   }
 }

@@ -23,6 +23,8 @@ const mostLinks = 40;
 export interface ReplacementRequest extends OpenRequest {
   /** A unique name for the incomplete file, at the top of the workspace. */
   readonly part: string;
+  /** Permission bits. Default: those of the file that is replaced, or of a new one. */
+  readonly mode?: number | undefined;
 }
 
 /**
@@ -75,7 +77,7 @@ export class FileReplacement implements AsyncDisposable {
           given: request.given,
           directories,
         });
-        await replacement.#takeAfter(before, request.owner);
+        await replacement.#takeAfter(before, request);
         return replacement;
       } catch (error) {
         await closeAll(directories);
@@ -124,9 +126,13 @@ export class FileReplacement implements AsyncDisposable {
   }
 
   /** Gives the file what people set on the old one: its permissions, and its owner unless code has one of its own. */
-  async #takeAfter(before: Stats | undefined, owner: ReplacementRequest["owner"]): Promise<void> {
+  async #takeAfter(
+    before: Stats | undefined,
+    { owner, mode }: Pick<ReplacementRequest, "owner" | "mode">,
+  ): Promise<void> {
     try {
       await likeBefore(this.#handle, before);
+      if (mode !== undefined) await this.#handle.chmod(mode);
       if (owner) await this.#handle.chown(owner.uid, owner.gid);
     } catch (error) {
       await this[Symbol.asyncDispose]();
@@ -209,6 +215,8 @@ async function copyInPlace(handle: FileHandle, beside: string | Buffer, target: 
 async function writeIfMounted(error: unknown, handle: FileHandle, target: string | Buffer): Promise<void> {
   if (errorCode(error) !== "EBUSY") throw error;
   await using file = await openRegularFile(target, constants.O_WRONLY, String(target));
+  const [{ mode }, { mode: before }] = await Promise.all([handle.stat(), file.stat()]);
+  if ((mode & 0o777) !== (before & 0o777)) await file.chmod(mode & 0o777);
   await file.truncate();
   await copyContent(handle, file);
 }

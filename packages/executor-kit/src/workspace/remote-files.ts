@@ -1,31 +1,43 @@
 import { createReadStream } from "node:fs";
 import path from "node:path";
-import { InvalidInputError, type FileInfo, type FileStat } from "@fenced/core";
+import {
+  InvalidInputError,
+  type FileEntry,
+  type FileFeature,
+  type FileStat,
+  type ListOptions,
+  type WriteOptions,
+} from "@fenced/core";
 import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
 import { wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, type FileLimits } from "./file-limits.ts";
 import { LocalCopies } from "./local-copies.ts";
 import { localFileSize } from "./local-file.ts";
 import { contentOf, SpoolFile, type FileContent } from "./spool-file.ts";
-import { normalizeWorkspacePath } from "./workspace-path.ts";
+import { cannotDo } from "./workspace-errors.ts";
+import { movedPaths, normalizeWorkspacePath } from "./workspace-path.ts";
 
 /** Operations on the files of a workspace that is not on this host. Paths are relative to it and normalized. */
 export interface RemoteFileAccess {
   /** Maximum file size in bytes. Default: no limit. */
   readonly maxFileBytes?: number;
+  /** What it can do beyond reading, writing, listing and removing. Default: nothing. */
+  readonly features?: readonly FileFeature[];
   /**
-   * Lists all regular files below a directory as they are found, in any order, without symbolic links. The consumer
-   * leaves early if there are too many; stop the operation then.
+   * Lists all regular files below a directory as they are found, in any order, without symbolic links; directories as
+   * well if `options.directories` is true, and if it likes. The consumer leaves early if there are too many; stop the
+   * operation then.
    *
    * @throws FileNotFoundError, WorkspacePathError
    */
-  list(directory: string): AsyncIterable<FileInfo>;
+  list(directory: string, options?: ListOptions): AsyncIterable<FileEntry>;
   /**
    * Returns what is at a path; follows links that stay in the workspace.
    *
+   * @param followLinks - false only if `features` has `"links"`.
    * @throws FileNotFoundError, InvalidInputError, WorkspacePathError
    */
-  stat(path: string): Promise<FileStat>;
+  stat(path: string, followLinks: boolean): Promise<FileStat>;
   /**
    * The content of a regular file, as it arrives. The consumer leaves early if there is too much; stop the operation
    * then.
@@ -43,9 +55,15 @@ export interface RemoteFileAccess {
   /**
    * Creates or replaces a file and its parent directories. If the content breaks off, the file must not look complete.
    *
+   * @param mode - permission bits, only if `features` has `"modes"`. Default: those of the file that is replaced, or of a
+   * new one.
    * @throws InvalidInputError, WorkspacePathError
    */
-  put(file: string, content: FileContent): Promise<void>;
+  put(file: string, content: FileContent, mode?: number): Promise<void>;
+  /** As `WorkspaceFiles`, between paths that have been checked; only if `features` has `"directories"`. */
+  move?(from: string, to: string): Promise<void>;
+  /** As `WorkspaceFiles`; only if `features` has `"directories"`. */
+  makeDirectory?(path: string): Promise<void>;
   /**
    * Removes a file, a link or a whole directory.
    *
@@ -59,6 +77,7 @@ export interface RemoteFileAccess {
  * bounds what is kept in memory.
  */
 export class RemoteFiles implements BackendFiles {
+  readonly features: readonly FileFeature[];
   readonly #access: RemoteFileAccess;
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #limits: FileLimits;
@@ -75,35 +94,38 @@ export class RemoteFiles implements BackendFiles {
     limits: FileLimits = fileLimits,
   ) {
     this.#access = access;
+    this.features = access.features ?? [];
     this.#isHidden = isHidden;
     this.#limits = limits;
     this.tree = access.tree && withoutHidden(access.tree, isHidden);
     if (access.measurable === true) this.diskUsage = (atMost) => sizeOfAll(access.list("."), atMost);
   }
 
-  async list(directory = "."): Promise<FileInfo[]> {
+  async list(directory = ".", options: ListOptions = {}): Promise<FileEntry[]> {
     const listing = new FileListing(directory, this.#limits);
-    for await (const file of this.#access.list(normalizeWorkspacePath(directory))) {
+    for await (const file of this.#access.list(normalizeWorkspacePath(directory), options)) {
       listing.count(file.path);
-      if (!this.#isHidden(file.path)) listing.add(file);
+      const isWanted = file.type === "file" || options.directories === true;
+      if (isWanted && !this.#isHidden(file.path)) listing.add(file);
     }
     return listing.sorted();
   }
 
-  async stat(file: string): Promise<FileStat> {
-    return this.#access.stat(normalizeWorkspacePath(file));
+  async stat(file: string, followLinks = true): Promise<FileStat> {
+    return this.#access.stat(normalizeWorkspacePath(file), followLinks);
   }
 
   async read(file: string): Promise<Uint8Array> {
     return collectContent(file, this.#access.content(normalizeWorkspacePath(file), 0), this.#limits);
   }
 
-  async write(file: string, data: Uint8Array | string): Promise<void> {
+  async write(file: string, data: Uint8Array | string, { mode }: WriteOptions = {}): Promise<void> {
     const bytes = typeof data === "string" ? Buffer.from(data) : data;
     this.#assertSize(file, bytes.length);
     await this.#access.put(
       fileName(file),
       contentOf(bytes.length, () => [bytes]),
+      mode,
     );
   }
 
@@ -117,7 +139,19 @@ export class RemoteFiles implements BackendFiles {
     }
   }
 
-  async writer(file: string): Promise<FileWriter> {
+  async move(from: string, to: string): Promise<void> {
+    const [source, target] = movedPaths(from, to);
+    if (!this.#access.move) throw cannotDo("move files");
+    await this.#access.move(source, target);
+  }
+
+  async makeDirectory(given: string): Promise<void> {
+    if (!this.#access.makeDirectory) throw cannotDo("create a directory");
+    const directory = normalizeWorkspacePath(given);
+    if (directory !== ".") await this.#access.makeDirectory(directory);
+  }
+
+  async writer(file: string, { mode }: WriteOptions = {}): Promise<FileWriter> {
     const target = fileName(file);
     const spool = await SpoolFile.make();
     return {
@@ -127,7 +161,7 @@ export class RemoteFiles implements BackendFiles {
       },
       close: async () => {
         try {
-          await this.#access.put(target, spool.content());
+          await this.#access.put(target, spool.content(), mode);
         } finally {
           await spool.remove();
         }
@@ -187,7 +221,7 @@ function withoutHidden(tree: WorkspaceTree, isHidden: (relativePath: string) => 
 }
 
 /** The total size of all files; stops counting beyond `atMost`. */
-async function sizeOfAll(files: AsyncIterable<FileInfo>, atMost: number): Promise<number> {
+async function sizeOfAll(files: AsyncIterable<FileEntry>, atMost: number): Promise<number> {
   let bytes = 0;
   for await (const { size } of files) {
     bytes += Math.max(leastFile, size);

@@ -1,20 +1,42 @@
-import type { FileInfo, FileStat, ReadStreamOptions, WorkspaceFiles } from "@fenced/core";
-import { checkOptions } from "@fenced/core/options";
+import type {
+  FileEntry,
+  FileInfo,
+  FileStat,
+  ListOptions,
+  ReadStreamOptions,
+  StatOptions,
+  WorkspaceFiles,
+  WriteOptions,
+} from "@fenced/core";
+import { checkOptions, optionsSchema, type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
 import type { Place } from "../place.ts";
 import type { SessionLife } from "../session-life.ts";
 import { absolutePath } from "./absolute-paths.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
+import { cannotDo } from "./workspace-errors.ts";
 import { refuseHome, relativeToWorkspace } from "./workspace-path.ts";
 
 const bytes = z.custom<Uint8Array>((value) => ArrayBuffer.isView(value), "must be a string or a Uint8Array");
 const argumentsOf = {
   list: z.object({ directory: z.string().optional() }),
+  move: z.object({ from: z.string(), to: z.string() }),
   path: z.object({ path: z.string() }),
   write: z.object({ path: z.string(), data: z.union([z.string(), bytes], "must be a string or a Uint8Array") }),
   upload: z.object({ localPaths: z.array(z.string()) }),
   download: z.object({ paths: z.array(z.string()), toDirectory: z.string() }),
 };
+
+const listOptions: z.ZodType<ListOptions> = optionsSchema({
+  recursive: z.boolean().exactOptional(),
+  directories: z.boolean().exactOptional(),
+} satisfies OptionSchemas<ListOptions>);
+const statOptions: z.ZodType<StatOptions> = optionsSchema({
+  followLinks: z.boolean().exactOptional(),
+} satisfies OptionSchemas<StatOptions>);
+const writeOptions: z.ZodType<WriteOptions> = optionsSchema({
+  mode: wholeNumberOption({ from: 0, to: 0o777, unit: "permission bits" }).exactOptional(),
+} satisfies OptionSchemas<WriteOptions>);
 
 /**
  * The files of the session that is open when they are used; opens a session if there has never been one. Invalid
@@ -27,14 +49,24 @@ export class SessionFiles<P extends Place> implements WorkspaceFiles {
     this.#life = life;
   }
 
-  async list(directory?: string): Promise<FileInfo[]> {
+  list(directory: string | undefined, options: ListOptions & { readonly directories: true }): Promise<FileEntry[]>;
+  list(directory?: string, options?: ListOptions): Promise<FileInfo[]>;
+  async list(directory?: string, options: ListOptions = {}): Promise<FileInfo[]> {
     checkOptions(argumentsOf.list, { directory }, "files.list");
-    return this.#use((files, inside) => files.list(directory === undefined ? undefined : inside(directory)));
+    const checked = checkOptions(listOptions, options, "files.list");
+    const found = await this.#use((files, inside) =>
+      files.list(directory === undefined ? undefined : inside(directory), checked),
+    );
+    return checked.directories === true ? found : found.map(({ path, size }) => ({ path, size }));
   }
 
-  async stat(path: string): Promise<FileStat> {
+  async stat(path: string, options: StatOptions = {}): Promise<FileStat> {
     checkOptions(argumentsOf.path, { path }, "files.stat");
-    return this.#use((files, inside) => files.stat(inside(path)));
+    const { followLinks = true } = checkOptions(statOptions, options, "files.stat");
+    return this.#use(async (files, inside) => {
+      if (!followLinks && !files.features.includes("links")) throw cannotDo("look at a link itself");
+      return files.stat(inside(path), followLinks);
+    });
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -51,19 +83,40 @@ export class SessionFiles<P extends Place> implements WorkspaceFiles {
     );
   }
 
-  async write(path: string, data: Uint8Array | string): Promise<void> {
+  async write(path: string, data: Uint8Array | string, options: WriteOptions = {}): Promise<void> {
     checkOptions(argumentsOf.write, { path, data }, "files.write");
+    const checked = checkOptions(writeOptions, options, "files.write");
     refuseHome(path);
-    return this.#use((files, inside) => files.write(inside(path), data));
+    return this.#use(async (files, inside) => {
+      assertModes(files, checked);
+      return files.write(inside(path), data, checked);
+    });
   }
 
-  writeStream(path: string): WritableStream<Uint8Array> {
+  writeStream(path: string, options: WriteOptions = {}): WritableStream<Uint8Array> {
     checkOptions(argumentsOf.path, { path }, "files.writeStream");
+    const checked = checkOptions(writeOptions, options, "files.writeStream");
     refuseHome(path);
     return writableInto(
-      () => this.#use((files, inside) => files.writer(inside(path))),
+      () =>
+        this.#use(async (files, inside) => {
+          assertModes(files, checked);
+          return files.writer(inside(path), checked);
+        }),
       () => this.#life.signal,
     );
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    checkOptions(argumentsOf.move, { from, to }, "files.move");
+    refuseHome(to);
+    return this.#use((files, inside) => files.move(inside(from), inside(to)));
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    checkOptions(argumentsOf.path, { path }, "files.makeDirectory");
+    refuseHome(path);
+    return this.#use((files, inside) => files.makeDirectory(inside(path)));
   }
 
   async remove(path: string): Promise<void> {
@@ -88,4 +141,8 @@ export class SessionFiles<P extends Place> implements WorkspaceFiles {
       action(files, (path) => relativeToWorkspace(path, facts.workspacePath)),
     );
   }
+}
+
+function assertModes(files: Place["files"], { mode }: WriteOptions): void {
+  if (mode !== undefined && !files.features.includes("modes")) throw cannotDo("set a file's permissions");
 }

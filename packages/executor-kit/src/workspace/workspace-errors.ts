@@ -12,7 +12,7 @@ export function errorCode(error: unknown): string | undefined {
 /**
  * Converts a file system error for a workspace path to one of the errors that `WorkspaceFiles` promises. Only its
  * `code` matters: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file), `ESTALE` (it is not
- * the file that was written).
+ * the file that was written), `ENOTEMPTY` (what is there cannot be replaced), `EXDEV` (it is on another file system).
  */
 export function asWorkspaceError(error: unknown, given: string): unknown {
   if (FencedError.isInstance(error)) return error;
@@ -21,6 +21,8 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   if (code === "ENXIO" || code === "EISDIR") return notAFile(given);
   if (code === "ENAMETOOLONG" || code === "EILSEQ") return unusableName(given);
   if (code === "EEXIST") return belowFile(given);
+  if (code === "ENOTEMPTY") return inTheWayOf(given);
+  if (code === "EXDEV") return otherFileSystem(given);
   if (code === "ESTALE") return replacedMeanwhile(given, error);
   if (isDiskFull(error)) return diskFull(JSON.stringify(given), error);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
@@ -35,6 +37,31 @@ function replacedMeanwhile(given: string, cause: unknown): InvalidInputError {
   return new InvalidInputError(`${JSON.stringify(given)} is not what was written: something replaced it meanwhile`, {
     remedy: "Write it again when no program changes files there; `restart()` ends those that still run.",
     cause,
+  });
+}
+
+/** The error for a place to which nothing can be moved. */
+export function inTheWayOf(given: string): InvalidInputError {
+  return new InvalidInputError(`There already is something at ${JSON.stringify(given)} that cannot be replaced`, {
+    remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
+  });
+}
+
+/** The error for a path to which a file system cannot move something. */
+function otherFileSystem(given: string): InvalidInputError {
+  return new InvalidInputError(`${JSON.stringify(given)} is on another file system, so it cannot be moved`, {
+    remedy: "Something is mounted in the workspace: copy it in a block (`cp -a`), then remove the original.",
+  });
+}
+
+/**
+ * The error for something that the place cannot do with files.
+ *
+ * @param what - an infinitive: `move files`.
+ */
+export function cannotDo(what: string): InvalidInputError {
+  return new InvalidInputError(`The files of this executor have no way to ${what}`, {
+    remedy: "Do it in a block. `capabilities.files` says what `files` can do.",
   });
 }
 

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { WorkspacePathError } from "@fenced/core";
+import { InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { startsInHome } from "./absolute-paths.ts";
 import { hasBytes, unusableName } from "./path-bytes.ts";
 
@@ -23,6 +23,25 @@ export function normalizeWorkspacePath(given: string): string {
   }
   if (!hasBytes(normal)) throw unusableName(given);
   return normal;
+}
+
+/**
+ * Checks the paths of a move.
+ *
+ * @returns both, normalized.
+ * @throws InvalidInputError if one is the workspace itself, or `to` is inside `from`; as `normalizeWorkspacePath`.
+ */
+export function movedPaths(from: string, to: string): readonly [from: string, to: string] {
+  const paths = [normalizeWorkspacePath(from), normalizeWorkspacePath(to)] as const;
+  if (paths.includes(".")) {
+    throw new InvalidInputError("The workspace itself can neither be moved nor be replaced", {
+      remedy: "Name a file or directory in it.",
+    });
+  }
+  if (!paths[1].startsWith(`${paths[0]}/`)) return paths;
+  throw new InvalidInputError(`${JSON.stringify(from)} cannot be moved into itself`, {
+    remedy: "Choose a path outside of that directory.",
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { InvalidInputError, type FileInfo } from "@fenced/core";
+import { InvalidInputError, type FileEntry } from "@fenced/core";
 import { RemoteFiles } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
 import { ListedTree } from "../../src/checkpoints/listed-tree.ts";
@@ -9,8 +9,8 @@ function shelf(given: Readonly<Record<string, string>>) {
   const files = new Map(Object.entries(given));
   const tree = new ListedTree(
     new RemoteFiles({
-      async *list(): AsyncGenerator<FileInfo, void, void> {
-        for (const [path, { length }] of files) yield { path, size: length };
+      async *list(): AsyncGenerator<FileEntry, void, void> {
+        for (const [path, { length }] of files) yield { path, type: "file", size: length };
       },
       stat: async (path) => ({ path, type: "file", size: files.get(path)?.length ?? 0 }),
       async *content(path) {

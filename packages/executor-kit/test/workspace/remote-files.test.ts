@@ -1,7 +1,7 @@
 import { access, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FileNotFoundError, InvalidInputError, WorkspacePathError, type FileInfo, type FileStat } from "@fenced/core";
+import { FileNotFoundError, InvalidInputError, WorkspacePathError, type FileEntry, type FileStat } from "@fenced/core";
 import { asWorkspaceError, RemoteFiles, type RemoteFileAccess } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
@@ -10,9 +10,9 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 class Shelf implements RemoteFileAccess {
   readonly files = new Map<string, Buffer>();
 
-  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+  async *list(directory: string): AsyncGenerator<FileEntry, void, void> {
     for (const [file, { length }] of this.files) {
-      if (directory === "." || file.startsWith(`${directory}/`)) yield { path: file, size: length };
+      if (directory === "." || file.startsWith(`${directory}/`)) yield { path: file, type: "file", size: length };
     }
   }
 
@@ -44,9 +44,9 @@ class ClosedShelf extends Shelf {
   readonly gone: string[] = [];
   left = 0;
 
-  override async *list(): AsyncGenerator<FileInfo, void, void> {
+  override async *list(): AsyncGenerator<FileEntry, void, void> {
     try {
-      for (let count = 0; ; count += 1) yield { path: `file-${count}`, size: 0 };
+      for (let count = 0; ; count += 1) yield { path: `file-${count}`, type: "file", size: 0 };
     } finally {
       this.left += 1;
     }

@@ -139,6 +139,17 @@ const stays: ConformanceCase = {
       await settles(kit, "files.writeStream", writer.write(Buffer.from("not precious")));
       await settles(kit, "abort() of files.writeStream", writer.abort());
       await settles(kit, "files.list", executor.files.list());
+      await settles(kit, "files.makeDirectory", executor.files.makeDirectory("tree/swapped/made"));
+      await settles(kit, "files.move", executor.files.move("tree/swapped/own", "tree/swapped/precious"));
+      await settles(kit, "files.move", executor.files.move("tree/swapped/precious", "taken"));
+      const taken = await settles(kit, "files.read", executor.files.read("taken"));
+      const isOwn = taken === undefined || Buffer.from(taken).toString() !== "precious";
+      assert.ok(isOwn, "files.move() moved a file from outside into the workspace");
+      const entries = await settles(kit, "files.list", executor.files.list(undefined, { directories: true }));
+      assert.ok(
+        entries?.some(({ path }) => path.endsWith("more7")) !== true,
+        "files.list() followed a link out of the workspace",
+      );
       await settles(kit, "files.remove", executor.files.remove("tree"));
       for (let again = 0; again < 4; again += 1) {
         await settles(kit, "files.write", executor.files.write("tree/swapped/more", "more"));

@@ -1,5 +1,13 @@
-import { FileNotFoundError, InvalidInputError, WorkspacePathError, type FileInfo, type FileStat } from "@fenced/core";
-import type { FileContent, RemoteFileAccess } from "@fenced/executor-kit";
+import {
+  type FileEntry,
+  type FileFeature,
+  FileNotFoundError,
+  type FileStat,
+  InvalidInputError,
+  type ListOptions,
+  WorkspacePathError,
+} from "@fenced/core";
+import { allFileFeatures, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
 import { StorageError } from "./storage.ts";
 import { partsOf, type Directory, type FileNode, type Node, type Tree } from "./tree.ts";
 
@@ -13,24 +21,28 @@ const pieceBytes = 1_048_576;
 export class TreeAccess implements RemoteFileAccess {
   readonly seeks = true;
   readonly measurable = true;
+  readonly features: readonly FileFeature[] = allFileFeatures;
   readonly #tree: Tree;
 
   constructor(tree: Tree) {
     this.#tree = tree;
   }
 
-  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
+  async *list(directory: string, { recursive = true }: ListOptions = {}): AsyncGenerator<FileEntry, void, void> {
     const path = this.#follow(directory);
     const node = this.#find(path, directory);
     if (node.kind !== "directory") throw new FileNotFoundError(`${quote(directory)} is not a directory`, { remedy });
-    yield* filesBelow(node, path === "" ? "" : `${path}/`);
+    yield* entriesBelow(node, path === "" ? "" : `${path}/`, recursive);
   }
 
-  async stat(file: string): Promise<FileStat> {
-    const node = this.#find(this.#follow(file), file);
-    const modifiedAt = new Date(node.modifiedAt);
-    if (node.kind === "file") return { path: file, type: "file", size: node.content.size, modifiedAt };
-    return { path: file, type: "directory", size: 0, modifiedAt };
+  async stat(file: string, followLinks: boolean): Promise<FileStat> {
+    const itself = this.#find(this.#followAbove(file), file);
+    const node = followLinks ? this.#find(this.#follow(file), file) : itself;
+    const common = { path: file, modifiedAt: new Date(node.modifiedAt), mode: node.mode & 0o777 };
+    const link = itself.kind === "link" ? { linkTarget: itself.target } : {};
+    if (node.kind === "file") return { ...common, ...link, type: "file", size: node.content.size };
+    if (node.kind === "link") return { ...common, ...link, type: "link", size: Buffer.byteLength(node.target) };
+    return { ...common, ...link, type: "directory", size: 0 };
   }
 
   async *content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
@@ -46,7 +58,7 @@ export class TreeAccess implements RemoteFileAccess {
     }
   }
 
-  async put(file: string, content: FileContent): Promise<void> {
+  async put(file: string, content: FileContent, mode?: number): Promise<void> {
     const path = this.#follow(file);
     const temporary = this.#tree.makeDetached();
     try {
@@ -55,6 +67,8 @@ export class TreeAccess implements RemoteFileAccess {
         temporary.content.write(at, piece);
         at += piece.length;
       }
+      const replaced = this.#has(path) ? this.#tree.find(path) : undefined;
+      temporary.mode = mode ?? (replaced?.kind === "file" ? replaced.mode : temporary.mode);
       this.#place(path, temporary);
     } catch (error) {
       temporary.content.resize(0);
@@ -62,12 +76,35 @@ export class TreeAccess implements RemoteFileAccess {
     }
   }
 
-  async remove(file: string): Promise<void> {
-    const parts = file.split("/");
-    const name = parts.pop() ?? "";
-    const parent = this.#follow(parts.join("/"));
+  async move(from: string, to: string): Promise<void> {
+    const source = this.#followAbove(from);
+    const moved = this.#find(source, from);
+    const target = this.#followAbove(to);
     try {
-      this.#tree.removeAll(parent === "" ? name : `${parent}/${name}`);
+      const replaced = this.#has(target) ? this.#tree.find(target) : undefined;
+      if (replaced !== moved && replaced && (replaced.kind === "directory" || moved.kind === "directory")) {
+        throw inTheWay(to);
+      }
+      this.#makeDirectories(partsOf(target).slice(0, -1));
+      this.#tree.rename(source, target);
+      this.#tree.changes += 1;
+    } catch (error) {
+      throw asInputError(error, to);
+    }
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    try {
+      this.#makeDirectories(partsOf(this.#follow(path)));
+      this.#tree.changes += 1;
+    } catch (error) {
+      throw asInputError(error, path);
+    }
+  }
+
+  async remove(file: string): Promise<void> {
+    try {
+      this.#tree.removeAll(this.#followAbove(file));
       this.#tree.changes += 1;
     } catch (error) {
       throw asFileError(error, file);
@@ -75,14 +112,18 @@ export class TreeAccess implements RemoteFileAccess {
   }
 
   #place(path: string, file: FileNode): void {
-    const parts = partsOf(path);
-    for (let count = 1; count < parts.length; count += 1) {
-      const parent = parts.slice(0, count).join("/");
-      if (!this.#has(parent)) this.#tree.makeDirectory(parent);
-    }
+    this.#makeDirectories(partsOf(path).slice(0, -1));
     if (this.#has(path)) this.#tree.unlink(path);
     this.#tree.attach(path, file);
     this.#tree.changes += 1;
+  }
+
+  #makeDirectories(parts: readonly string[]): void {
+    for (const [index] of parts.entries()) {
+      const path = parts.slice(0, index + 1).join("/");
+      if (!this.#has(path)) this.#tree.makeDirectory(path);
+      else if (this.#tree.find(path).kind !== "directory") throw new StorageError("ENOTDIR");
+    }
   }
 
   #has(path: string): boolean {
@@ -101,6 +142,14 @@ export class TreeAccess implements RemoteFileAccess {
     } catch (error) {
       throw asFileError(error, given);
     }
+  }
+
+  /** Resolves the links in the directory of a path; the entry itself may be a link. */
+  #followAbove(given: string): string {
+    const parts = given.split("/");
+    const name = parts.pop() ?? "";
+    const parent = this.#follow(parts.join("/"));
+    return parent === "" ? name : `${parent}/${name}`;
   }
 
   /**
@@ -139,15 +188,23 @@ export class TreeAccess implements RemoteFileAccess {
 
 const remedy = "List the files with `files.list()`.";
 
-function* filesBelow(top: Directory, topPrefix: string): Generator<FileInfo, void, void> {
+function* entriesBelow(top: Directory, topPrefix: string, recursive: boolean): Generator<FileEntry, void, void> {
   const coming: [directory: Directory, prefix: string][] = [[top, topPrefix]];
   for (let each = coming.pop(); each; each = coming.pop()) {
     const [directory, prefix] = each;
     for (const [name, node] of directory.entries) {
-      if (node.kind === "file") yield { path: prefix + name, size: node.content.size };
-      else if (node.kind === "directory") coming.push([node, `${prefix}${name}/`]);
+      if (node.kind === "file") yield { path: prefix + name, type: "file", size: node.content.size };
+      if (node.kind !== "directory") continue;
+      yield { path: prefix + name, type: "directory", size: 0 };
+      if (recursive) coming.push([node, `${prefix}${name}/`]);
     }
   }
+}
+
+function inTheWay(given: string): InvalidInputError {
+  return new InvalidInputError(`There already is something at ${quote(given)} that cannot be replaced`, {
+    remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
+  });
 }
 
 function leavesWorkspace(given: string): WorkspacePathError {

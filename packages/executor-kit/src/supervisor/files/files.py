@@ -1,6 +1,6 @@
 """Handles one request for workspace files. Python 3.8 or later, standard library only.
 
-Arguments: the workspace; `list`, `stat`, `content`, `contents`, `put` or `remove`; a path in the workspace; further arguments of the
+Arguments: the workspace; `list`, `stat`, `content`, `contents`, `put`, `move`, `mkdir` or `remove`; a path in the workspace; further arguments of the
 request. On failure, it prints the errno name, the number of files that it has finished, and the message to standard error. The
 workspace is hostile, because code may swap its contents at any time. So paths are first resolved and then opened directory by
 directory, without following links. Trees are walked without recursion.
@@ -86,9 +86,27 @@ def kind_of(status):
     return "file" if stat.S_ISREG(status.st_mode) else fail(errno.ENXIO)
 
 
+def open_above(path):
+    """Opens the directory in which a path is, which may be the path of a link itself; returns it, the name there, and its path."""
+    parts = path.split(b"/")
+    above = os.path.realpath(os.path.join(root, *parts[:-1]))
+    real = os.path.realpath(root)
+    if above != real and not above.startswith(real + b"/"):
+        fail(errno.ELOOP)
+    return descend([part for part in above[len(real) :].split(b"/") if part]), parts[-1], above
+
+
 def say_status():
-    status = os.fstat(open_found(path, os.O_PATH))
-    print(kind_of(status), status.st_size, (status.st_mtime_ns + 500000) // 1000000)
+    folder, name, _ = open_above(path)
+    status, target, kind = look(name, folder), b"", "link"
+    if stat.S_ISLNK(status.st_mode):
+        target = os.readlink(name, dir_fd=folder)
+    if not target or words[0]:
+        status = os.fstat(open_found(path, os.O_PATH))
+        kind = kind_of(status)
+    modified = (status.st_mtime_ns + 500000) // 1000000
+    facts = kind.encode(), status.st_size, modified, stat.S_IMODE(status.st_mode) & 0o777, target
+    write(1, b"%s %d %d %o %s\0" % facts)
 
 
 def open_file(path):
@@ -186,6 +204,8 @@ def replace(file, target, top):
         os.fchmod(file, stat.S_IMODE(before.st_mode))
     except FileNotFoundError:
         pass
+    if words:
+        os.fchmod(file, int(words[0], 8))
     try:
         move(file, parts[-1], top, folder)
     except OSError as error:
@@ -224,7 +244,10 @@ def copy_beside(file, name, folder):
 
 def copy_into(file, name, folder):
     target = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    kind_of(os.fstat(target))
+    before, mode = os.fstat(target), stat.S_IMODE(os.fstat(file).st_mode)
+    kind_of(before)
+    if stat.S_IMODE(before.st_mode) != mode:
+        os.fchmod(target, mode)
     os.ftruncate(target, 0)
     copy(file, target)
     os.close(target)
@@ -244,7 +267,9 @@ def entries(folder):
 
 def say_list():
     """Says each file's size, a state that differs after each change of the file, and the path. Says only a mark and the path of what
-    exists but cannot be looked at, and that may be a directory: what is in it has not been removed."""
+    exists but cannot be looked at, and that may be a directory: what is in it has not been removed. Directories have a mark of their
+    own, and are said if that is wanted."""
+    deep, with_folders = words[0] == b"all", words[1] == b"directories"
     parts = resolve(path)
     waiting = [(descend(parts), b"".join(part + b"/" for part in parts))]
     lines = []
@@ -253,7 +278,10 @@ def say_list():
         for name, is_folder in entries(folder):
             try:
                 if is_folder:
-                    waiting.append((os.open(name, FOLDER, dir_fd=folder), prefix + name + b"/"))
+                    if with_folders:
+                        lines.append(b"d %s\0" % (prefix + name))
+                    if deep:
+                        waiting.append((os.open(name, FOLDER, dir_fd=folder), prefix + name + b"/"))
                     continue
                 status = look(name, folder)
             except OSError as error:
@@ -273,19 +301,36 @@ def say_list():
     write(1, b"".join(lines))
 
 
+def make_directory():
+    os.close(descend(resolve(path), make=True))
+
+
+def move_entry():
+    """Never replaces a directory, nor something else by one."""
+    global finished
+    source, name, _ = open_above(path)
+    moved = look(name, source)
+    finished = 1
+    above, _, new = words[0].rpartition(b"/")
+    target = descend(resolve(above), make=True)
+    try:
+        replaced = look(new, target)
+        folders = stat.S_ISDIR(moved.st_mode) or stat.S_ISDIR(replaced.st_mode)
+        if folders and not os.path.samestat(moved, replaced):
+            fail(errno.ENOTEMPTY)
+    except FileNotFoundError:
+        pass
+    os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
+
+
 def remove():
-    parts = path.split(b"/")
-    above = os.path.realpath(os.path.join(root, *parts[:-1]))
-    real = os.path.realpath(root)
-    if above != real and not above.startswith(real + b"/"):
-        fail(errno.ELOOP)
-    folder = descend([part for part in above[len(real) :].split(b"/") if part])
-    if mounts.below(os.path.join(above, parts[-1])):
+    folder, name, above = open_above(path)
+    if mounts.below(os.path.join(above, name)):
         fail(errno.EBUSY)
-    if not stat.S_ISDIR(look(parts[-1], folder).st_mode):
-        os.unlink(parts[-1], dir_fd=folder)
+    if not stat.S_ISDIR(look(name, folder).st_mode):
+        os.unlink(name, dir_fd=folder)
         return
-    remove_tree(parts[-1], folder)
+    remove_tree(name, folder)
 
 
 def remove_tree(name, above):
@@ -335,6 +380,8 @@ verbs = {
     b"content": send_content,
     b"contents": send_contents,
     b"put": put,
+    b"move": move_entry,
+    b"mkdir": make_directory,
     b"remove": remove,
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { FileInfo, FileStat } from "@fenced/core";
+import type { FileEntry, FileFeature, FileInfo, FileStat, ListOptions } from "@fenced/core";
 import type { WorkspaceTree } from "../../checkpoints/workspace-tree.ts";
+import { allFileFeatures } from "../../workspace/backend-files.ts";
 import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
@@ -23,7 +24,8 @@ import { SupervisedTree } from "./supervised-tree.ts";
 const removeMs = 300_000;
 /** Both limits for removing what is left of a write that failed. */
 const dropMs = 5000;
-const longestStatus = 200;
+/** A link's target has at most 4096 bytes. */
+const longestStatus = 8192;
 
 /** Where a supervisor's files are, and how to access them; read for each request, after `supervisor`. */
 export interface SupervisedFilesSettings extends FilesPlace {
@@ -43,9 +45,15 @@ export interface UnlistedPath {
   readonly state: undefined;
 }
 
+interface ListedDirectory {
+  readonly path: string;
+  readonly type: "directory";
+}
+
 /** Workspace files where a supervisor runs; each request is a short Python program there. Linux only. */
 export class SupervisedFiles implements RemoteFileAccess {
   readonly seeks = true;
+  readonly features: readonly FileFeature[] = allFileFeatures;
   readonly measurable = true;
   readonly tree: WorkspaceTree;
   readonly #settings: SupervisedFilesSettings;
@@ -55,29 +63,49 @@ export class SupervisedFiles implements RemoteFileAccess {
     this.tree = new SupervisedTree(settings);
   }
 
-  async *list(directory: string): AsyncGenerator<FileInfo, void, void> {
-    for await (const entry of this.states(directory)) {
-      if (entry.state !== undefined) yield { path: entry.path, size: entry.size };
+  async *list(
+    directory: string,
+    { recursive = true, directories = false }: ListOptions = {},
+  ): AsyncGenerator<FileEntry, void, void> {
+    for await (const entry of this.#entries(directory, [recursive ? "all" : "top", directories ? "directories" : ""])) {
+      if ("type" in entry) yield { path: entry.path, type: "directory", size: 0 };
+      else if (entry.state !== undefined) yield { path: entry.path, type: "file", size: entry.size };
     }
   }
 
   /** Lists files, each with its state, and what cannot be looked at: what is not listed below that may still exist. */
   async *states(directory: string): AsyncGenerator<ListedFile | UnlistedPath, void, void> {
-    for await (const entry of readRecords(this.#ask({ words: ["list", directory] }), directory)) {
+    for await (const entry of this.#entries(directory, ["all", ""])) if (!("type" in entry)) yield entry;
+  }
+
+  async *#entries(
+    directory: string,
+    words: readonly string[],
+  ): AsyncGenerator<ListedFile | UnlistedPath | ListedDirectory, void, void> {
+    for await (const entry of readRecords(this.#ask({ words: ["list", directory, ...words] }), directory)) {
+      if (entry.startsWith("d ")) yield { path: pathOfLatin1(entry.slice(2)), type: "directory" };
       if (entry.startsWith("? ")) yield { path: pathOfLatin1(entry.slice(2)), state: undefined };
       const [, size, state, file] = /^(\d+) (\S+) ([^]+)$/.exec(entry) ?? [];
       if (state !== undefined && file !== undefined) yield { path: pathOfLatin1(file), size: Number(size), state };
     }
   }
 
-  async stat(file: string): Promise<FileStat> {
+  async stat(file: string, followLinks: boolean): Promise<FileStat> {
     let said = "";
-    for await (const chunk of this.#ask({ words: ["stat", file] })) {
-      said = (said + Buffer.from(chunk).toString()).slice(0, longestStatus);
+    for await (const chunk of this.#ask({ words: ["stat", file, followLinks ? "follow" : ""] })) {
+      said = (said + Buffer.from(chunk).toString("latin1")).slice(0, longestStatus);
     }
-    const [, type, size, modified] = /^(file|directory) (\d+) (\d+)\n$/.exec(said) ?? [];
-    if (type !== "file" && type !== "directory") throw notAnAnswer(file);
-    return { path: file, type, size: type === "file" ? Number(size) : 0, modifiedAt: new Date(Number(modified)) };
+    const [, type, size, modified, mode = "", target = ""] =
+      /^(file|directory|link) (\d+) (-?\d+) ([0-7]+) ([^\0]*)\0$/.exec(said) ?? [];
+    if (type !== "file" && type !== "directory" && type !== "link") throw notAnAnswer(file);
+    return {
+      path: file,
+      type,
+      size: type === "directory" ? 0 : Number(size),
+      modifiedAt: new Date(Number(modified)),
+      mode: Number.parseInt(mode, 8) & 0o777,
+      ...(target !== "" && { linkTarget: pathOfLatin1(target) }),
+    };
   }
 
   content(file: string, start: number): AsyncGenerator<Uint8Array, void, void> {
@@ -90,16 +118,17 @@ export class SupervisedFiles implements RemoteFileAccess {
     return receivedFiles(files, this.#ask({ words: ["contents", "."], stdin }));
   }
 
-  async put(file: string, content: FileContent): Promise<void> {
-    await this.putAll([{ path: file, content }]);
+  async put(file: string, content: FileContent, mode?: number): Promise<void> {
+    await this.putAll([{ path: file, content }], mode);
   }
 
   /**
    * Creates or replaces several files in one request.
    *
+   * @param mode - of all of them. Default: those of the files that they replace, or of new ones.
    * @throws InvalidInputError, WorkspacePathError
    */
-  async putAll(files: readonly SentFile[]): Promise<void> {
+  async putAll(files: readonly SentFile[], mode?: number): Promise<void> {
     // What a lost place has received is gone with it: no other one is asked to remove it.
     const supervisor = await this.#settings.supervisor();
     const part = `${this.#settings.filePrefix}${randomUUID().slice(0, 12)}.part`;
@@ -114,7 +143,8 @@ export class SupervisedFiles implements RemoteFileAccess {
     };
     try {
       const names = files.map(({ path }) => path);
-      for await (const _ of this.#ask({ words: ["put", part], names, stdin: sent(), supervisor }));
+      const words = ["put", part, ...(mode === undefined ? [] : [mode.toString(8)])];
+      for await (const _ of this.#ask({ words, names, stdin: sent(), supervisor }));
     } catch (error) {
       await this.#drop(part, supervisor);
       throw failure ?? error;
@@ -127,6 +157,14 @@ export class SupervisedFiles implements RemoteFileAccess {
     const empty = Buffer.alloc(0);
     const pieces = [pathBytes(file), ...piecesOf(Buffer.from(content)), empty, empty].map(asPiece);
     return { ...requestProgram(this.#settings, ["put", part]), stdin: Buffer.concat(pieces) };
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    for await (const _ of this.#ask({ words: ["move", from, to], names: [from, to] }));
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    for await (const _ of this.#ask({ words: ["mkdir", path] }));
   }
 
   async remove(file: string): Promise<void> {
