@@ -4,6 +4,7 @@ standard library only.
 Arguments: the abstract socket for later connections; the numbers of the sockets that lead to the helper (control, and the first
 stream) and to the first program; the kernel's process; the argument on its command line that names its connection file; the mark of the
 processes that it starts; its helper's directory; the work directory to remove, or nothing; and the kit's shell functions for that.
+Without sockets, it takes the place of a keeper that was killed while no program was connected, and only ends what is left.
 
 A kernel that ends while nobody has asked for that is one whose variables are lost, but not its files: the server starts another one in
 its place, and a program that connects takes these files over. A server also starts a kernel again that is to stay dead, a few times in a row,
@@ -144,6 +145,12 @@ def main():
     os.chdir("/")
     kernel = int(KERNEL)
     begun = begin_of(kernel)
+    if not CONTROL:
+        end_processes(kernels() | ({kernel} if begun is not None else set()))
+        remove(HOME)
+        remove(WORKSPACE)
+        keep_ended()
+        return
     control, stream = [_socket.socket(fileno=int(each)) for each in (CONTROL, STREAM)]
     listener = server.listen(NAME)
     processes.protect(0)

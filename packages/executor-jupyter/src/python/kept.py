@@ -107,6 +107,8 @@ class Kept:
         self.loop = kernel.control_thread.io_loop
         self.threads = (kernel.control_thread, kernel.iopub_thread.thread)
         self.silent = 0
+        # Whether the keeper has said last that no program is connected.
+        self.is_alone = False
         self.incoming, self.outgoing = bytearray(), bytearray()
         # Bytes that cells have published for this program, and how many of them it has read.
         self.published = self.read = 0
@@ -121,12 +123,19 @@ class Kept:
         self.stream, stream = socket.socketpair()
         ours, first = socket.socketpair()
         self.links.add(settings["link"], ours)
-        numbers = [each.fileno() for each in (control, stream, first)]
-        words = [sys.executable, "-I", "-S", "-X", "utf8", "-c", settings["keeper"], self.name]
-        words += [str(each) for each in numbers] + [str(self.process), named_file(self.kernel.parent)] + arguments
+        before = [sys.executable, "-I", "-S", "-X", "utf8", "-c", settings["keeper"], self.name]
+        after = [str(self.process), named_file(self.kernel.parent)] + arguments
+        self.command = before, after
+        self.start_keeper([each.fileno() for each in (control, stream, first)])
+        for each in (control, stream, first):
+            each.close()
+        os.register_at_fork(after_in_child=self.forget)
+
+    def start_keeper(self, numbers):
+        before, after = self.command
         nothing, path = subprocess.DEVNULL, {"PATH": "/usr/local/bin:/usr/bin:/bin"}
         subprocess.Popen(
-            words,
+            before + ([str(each) for each in numbers] or ["", "", ""]) + after,
             stdin=nothing,
             stdout=nothing,
             stderr=nothing,
@@ -135,9 +144,6 @@ class Kept:
             start_new_session=True,
             pass_fds=numbers,
         ).wait()
-        for each in (control, stream, first):
-            each.close()
-        os.register_at_fork(after_in_child=self.forget)
 
     def forget(self):
         """In a copy of the kernel: its end must not be missed because of what is left running."""
@@ -198,9 +204,15 @@ class Kept:
         self.loop.call_later(TICK, self.tick)
 
     def end(self):
-        """Without a keeper, nothing would end the kernel in time."""
-        self.act("end", {"remove_workspace": False})
-        os._exit(1)
+        """Without a keeper, nothing would end the kernel in time. Nor would anything end the one that the server starts in its place, unless a
+        program is connected, which does."""
+        try:
+            if self.is_alone:
+                self.start_keeper([])
+            else:
+                self.act("end", {"remove_workspace": False})
+        finally:
+            os._exit(1)
 
     # The keeper
 
@@ -214,6 +226,7 @@ class Kept:
         if not word:
             self.end()
         self.silent = 0
+        self.is_alone = not word.endswith(b".")
         for right in rights:
             for number in struct.unpack("=%di" % (len(right[2]) // 4), right[2]):
                 self.replace(socket.socket(fileno=number))
