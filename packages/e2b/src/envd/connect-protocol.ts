@@ -10,6 +10,7 @@ import {
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
 import { ConnectError } from "./connect-error.ts";
+import { envelope } from "./envelope.ts";
 
 /** Maximum length of a request's message, in bytes. */
 const longestMessage = 16_777_216;
@@ -139,14 +140,6 @@ function openEnvelope(bytes: Uint8Array): unknown {
 
 function badEnvelope(): ConnectError {
   return new ConnectError("invalid_argument", "The request is not one uncompressed message of the Connect protocol");
-}
-
-function envelope(flags: number, message: JsonValue): Uint8Array {
-  const text = Buffer.from(JSON.stringify(message));
-  const header = Buffer.alloc(5);
-  header.writeUInt8(flags, 0);
-  header.writeUInt32BE(text.length, 1);
-  return Buffer.concat([header, text]);
 }
 
 function check<T>(schema: z.ZodType<T>, message: unknown): T {

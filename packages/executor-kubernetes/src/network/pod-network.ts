@@ -1,13 +1,9 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
-import { blockEnvironment, type OutputPiece } from "@fenced/executor-kit";
-import type { Supervisor } from "@fenced/executor-kit/supervisor";
+import { reachedAddresses, type Supervisor } from "@fenced/executor-kit/supervisor";
 import type { PodClient } from "../pod/pod-client.ts";
 import type { Pod } from "../pod/pod-state.ts";
 import { allowsTraffic, denyAll, restricts } from "./network-policies.ts";
-
-const reachProgram: string = readFileSync(new URL("./reach.py", import.meta.url), "utf8");
 
 /** Seconds within which targets answer while the network is open, and for which they must stay silent once it is closed. */
 const [openSeconds, closedSeconds] = [1, 0.5];
@@ -55,22 +51,13 @@ export async function closePodNetwork(pod: QuietPod, signal: AbortSignal): Promi
 }
 
 /** Which targets answer in the pod; by default, its API server and name servers. */
-async function reached(
+function reached(
   { supervisor, python }: QuietPod,
   seconds: number,
   targets: readonly string[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  const argv = [python, "-I", "-c", reachProgram, String(seconds), ...targets];
-  const said = { stdout: "", stderr: "" };
-  const write = ({ type, data }: OutputPiece): undefined => void (said[type] += Buffer.from(data).toString());
-  const { exitCode } = await supervisor.run({ argv, env: { ...blockEnvironment } }, { signal, write });
-  signal.throwIfAborted();
-  if (exitCode === 0) return said.stdout.split("\n").filter((line) => line !== "");
-  throw new BackendUnavailableError(
-    `Could not check whether the pod's network is closed: ${said.stderr.trim().slice(-500)}`,
-    { remedy: 'Use an image whose Python has the standard library, or set `network` to "open".' },
-  );
+  return reachedAddresses(supervisor, { python, seconds, targets, signal });
 }
 
 function letsThrough(name: string): BackendUnavailableError {

@@ -6,11 +6,13 @@ import {
   connectSupervisor,
   type ConnectOptions,
   Loss,
+  NoGreeting,
   sessionHasEnded,
   SessionLink,
   type Supervisor,
   type SupervisorInventory,
   type SupervisorStreams,
+  untilGreeting,
 } from "@fenced/executor-kit/supervisor";
 import type { KeptSession, RemotePlace } from "../left-session.ts";
 import { attachingProgram, remoteProgram, type RemoteSession } from "../remote/remote-program.ts";
@@ -18,7 +20,6 @@ import type { SshExecutorOptions } from "../ssh-executor-options.ts";
 import { cannotRun, connectionError, noSsh } from "./ssh-error.ts";
 import type { SshProcess } from "./ssh-process.ts";
 import { SshRuns } from "./ssh-runs.ts";
-import { NoGreeting, untilGreeting } from "./until-greeting.ts";
 
 /** Time limit for the host's greeting in milliseconds. */
 const openMs = 60_000;

@@ -1,7 +1,7 @@
-"""Prints which addresses answer this pod, one per line. Python 3.8 or later, standard library only.
+"""Prints which addresses answer this place, one per line. Python 3.8 or later, standard library only.
 
 Arguments: seconds to wait for an answer; addresses, each `tcp ADDRESS PORT` or `dns ADDRESS PORT` as one word. Without addresses,
-it tries those that every cluster has: its API server and its name servers.
+it tries those that every pod of a Kubernetes cluster has: its API server and its name servers.
 """
 
 import os
