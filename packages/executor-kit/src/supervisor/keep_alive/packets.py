@@ -9,8 +9,10 @@ from _operator import _compare_digest as same
 
 try:
     from _hashlib import hmac_digest as digest
+    from _hashlib import hmac_new
 except ImportError:
     from hmac import digest
+    from hmac import new as hmac_new
 
 MAGIC = b"FENCED-LINK1\n"
 # Before the magic of the first connection: the key, and how many milliseconds the session waits for a program.
@@ -40,10 +42,15 @@ class Writer:
         self.key = key
         self.count = 0
 
-    def packet(self, kind, received, payload=b""):
-        body = HEAD.pack(self.count, kind, received) + payload
+    def add(self, outgoing, kind, received, payload=b""):
+        """Adds a packet to a `bytearray`, which copies the payload once."""
+        head = HEAD.pack(self.count, kind, received)
         self.count += 1
-        return struct.pack(">I", len(body) + MAC) + body + digest(self.key, body, "sha256")[:MAC]
+        signer = hmac_new(self.key, head, "sha256")
+        signer.update(payload)
+        outgoing += struct.pack(">I", len(head) + len(payload) + MAC) + head
+        outgoing += payload
+        outgoing += signer.digest()[:MAC]
 
 
 class Reader:
@@ -62,15 +69,17 @@ class Reader:
             length = struct.unpack_from(">I", self.incoming, at)[0]
             if not HEAD.size + MAC <= length <= LONGEST:
                 raise ValueError("length")
-            if len(self.incoming) - at < length + 4:
+            end = at + 4 + length
+            if len(self.incoming) < end:
                 break
-            body = bytes(self.incoming[at + 4 : at + 4 + length - MAC])
-            proof = bytes(self.incoming[at + 4 + length - MAC : at + 4 + length])
-            count, kind, received = HEAD.unpack_from(body)
-            if count != self.count or not same(digest(self.key, body, "sha256")[:MAC], proof):
+            with memoryview(self.incoming) as memory, memory[at + 4 : end - MAC] as body:
+                count, kind, received = HEAD.unpack_from(body)
+                proof = digest(self.key, body, "sha256")[:MAC]
+                payload = bytes(body[HEAD.size :])
+            if count != self.count or not same(proof, bytes(self.incoming[end - MAC : end])):
                 raise ValueError("proof")
             self.count += 1
-            at += 4 + length
-            packets.append((kind, received, body[HEAD.size :]))
+            at = end
+            packets.append((kind, received, payload))
         del self.incoming[:at]
         return packets

@@ -31,4 +31,6 @@ class SentBytes:
         return True
 
     def piece(self, at, most):
-        return bytes(self.kept[at - self.start : at - self.start + most])
+        """Without a copy: release it before anything else is added."""
+        with memoryview(self.kept) as memory:
+            return memory[at - self.start : at - self.start + most]

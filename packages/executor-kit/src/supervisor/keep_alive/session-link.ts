@@ -98,7 +98,7 @@ export class SessionLink {
     const link = new SessionLink(access);
     let error: unknown;
     for (const delay of openingDelays) {
-      await sleep(delay, undefined, { signal });
+      if (delay > 0) await untilAborted(sleep(delay), signal);
       const streams = first ?? (await access.connect(signal));
       try {
         await link.#open(streams, { takeOver, signal, ...(first && { keepAliveMs: access.keepAliveMs }) });

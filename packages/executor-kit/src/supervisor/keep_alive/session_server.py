@@ -76,6 +76,8 @@ class Server:
         self.begun = False
         self.sent, self.received = SentBytes(), 0
         self.pending = bytearray()
+        # What the supervisor sends is read into this.
+        self.arrived = bytearray(READ)
         # Streams that the supervisor is about to let go of.
         self.old = []
         self.over = False
@@ -171,15 +173,16 @@ class Server:
 
     def read_stream(self):
         try:
-            piece = self.stream.recv(READ)
+            count = self.stream.recv_into(self.arrived)
         except BlockingIOError:
             return
         except OSError:
-            piece = b""
-        if not piece:
+            count = 0
+        if not count:
             self.over = True
             return
-        self.sent.add(piece)
+        with memoryview(self.arrived) as memory, memory[:count] as piece:
+            self.sent.add(piece)
         if self.link is not None:
             self.write(self.link)
 
@@ -360,7 +363,7 @@ class Server:
             connection.closing = True
         payload = struct.pack(">BQ", verdict, self.received)
         connection.told = self.received
-        connection.outgoing += connection.writer.packet(wire.VERDICT, self.received, payload)
+        connection.writer.add(connection.outgoing, wire.VERDICT, self.received, payload)
         self.write(connection)
 
     def change(self, program):
@@ -387,7 +390,7 @@ class Server:
 
     def dismiss(self, connection):
         """Tells a program that the session is no longer its own, and closes the connection once that is sent."""
-        connection.outgoing += connection.writer.packet(wire.GONE, self.received)
+        connection.writer.add(connection.outgoing, wire.GONE, self.received)
         connection.closing = True
         self.write(connection)
 
@@ -424,16 +427,16 @@ class Server:
             return
         if not connection.outgoing and connection is self.link and self.has_more(connection):
             connection.told = self.received
+            add = connection.writer.add
             if connection.pongs:
                 connection.pongs -= 1
-                packet = connection.writer.packet(wire.PONG, self.received)
+                add(connection.outgoing, wire.PONG, self.received)
             elif connection.sent < self.sent.end:
-                piece = self.sent.piece(connection.sent, wire.PIECE)
-                connection.sent += len(piece)
-                packet = connection.writer.packet(wire.DATA, self.received, piece)
+                with self.sent.piece(connection.sent, wire.PIECE) as piece:
+                    connection.sent += len(piece)
+                    add(connection.outgoing, wire.DATA, self.received, piece)
             else:
-                packet = connection.writer.packet(wire.ACK, self.received)
-            connection.outgoing += packet
+                add(connection.outgoing, wire.ACK, self.received)
         try:
             count = promptly(os.write, connection.sink, connection.outgoing) if connection.outgoing else 0
         except BlockingIOError:
