@@ -54,6 +54,10 @@ export async function daemonFacts(daemon: DaemonClient): Promise<DaemonFacts> {
   }
 }
 
+function isNamed(text: string | null | undefined): boolean {
+  return text !== undefined && text !== null && text !== "";
+}
+
 async function askFacts({ docker }: DaemonClient): Promise<DaemonFacts> {
   const info = daemonInfo.parse(await answered<unknown>(docker.info(), "info"));
   const security = info.SecurityOptions ?? [];
@@ -72,7 +76,7 @@ async function askFacts({ docker }: DaemonClient): Promise<DaemonFacts> {
     runtimes: {
       listed: Object.entries(info.Runtimes ?? {}).map(([name, { path, runtimeType, runtimeArgs }]) =>
         // A type without a path is one of containerd's own, as is a name without either.
-        readRuntime(name, path || runtimeType || name, runtimeArgs ?? []),
+        readRuntime(name, [path, runtimeType].find(isNamed) ?? name, runtimeArgs ?? []),
       ),
       byDefault: info.DefaultRuntime ?? undefined,
       areRegistered: info.Rootless === undefined,

@@ -32,7 +32,7 @@ const bySuffix: Readonly<Record<string, readonly string[]>> = {
  *
  * @throws InvalidInputError if it cannot be told.
  */
-export function interpreterOf({ path, firstLine }: Pick<SkillScript, "path" | "firstLine">): readonly string[] {
+function interpreterOf({ path, firstLine }: Pick<SkillScript, "path" | "firstLine">): readonly string[] {
   const line = /^#!\s*(\S+)[ \t]*(.*?)\s*$/.exec(firstLine.slice(0, 256));
   const words = (line?.[2] ?? "").split(/\s+/).filter((word) => word !== "");
   const program = line?.[1]?.split("/").at(-1);

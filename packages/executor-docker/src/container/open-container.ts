@@ -272,7 +272,7 @@ async function ranBy(
   name: string | undefined,
 ): Promise<Pick<OpenContainer, "runtime" | "kernel">> {
   const { runtimes } = await daemonFacts(daemon);
-  return { runtime: name, kernel: runtimeKernel(runtimes, name || undefined) };
+  return { runtime: name, kernel: runtimeKernel(runtimes, name === "" ? undefined : name) };
 }
 
 /** What differs between a mounted work directory and a volume. */

@@ -211,9 +211,9 @@ async function copyInPlace(handle: FileHandle, beside: string | Buffer, target: 
   }
 }
 
-/** Overwrites a file if it could not be replaced because it is mounted itself. @throws `error` otherwise. */
-async function writeIfMounted(error: unknown, handle: FileHandle, target: string | Buffer): Promise<void> {
-  if (errorCode(error) !== "EBUSY") throw error;
+/** Overwrites a file if it could not be replaced because it is mounted itself. @throws `cause` otherwise. */
+async function writeIfMounted(cause: unknown, handle: FileHandle, target: string | Buffer): Promise<void> {
+  if (errorCode(cause) !== "EBUSY") throw cause;
   await using file = await openRegularFile(target, constants.O_WRONLY, String(target));
   const [{ mode }, { mode: before }] = await Promise.all([handle.stat(), file.stat()]);
   if ((mode & 0o777) !== (before & 0o777)) await file.chmod(mode & 0o777);

@@ -15,7 +15,6 @@ import shutil
 import signal
 import socket
 import struct
-import sys
 import tempfile
 import termios
 import time

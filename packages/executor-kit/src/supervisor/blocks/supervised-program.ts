@@ -21,7 +21,7 @@ export interface SupervisedProgram {
 }
 
 /** See `ProgramRun`. */
-export type AlongsideBlocks = Pick<ProgramRun, "label" | "pty" | "started">;
+type AlongsideBlocks = Pick<ProgramRun, "label" | "pty" | "started">;
 
 /** A file that the host creates for one program. */
 export interface ProgramFile {
