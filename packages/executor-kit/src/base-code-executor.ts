@@ -11,6 +11,7 @@ import {
   type ExecutionEvent,
   type ExecutorCapabilities,
   type ExecutorProcesses,
+  type ExecutorUsage,
   type FunctionPromptOptions,
   type FunctionWithRequirements,
   InvalidInputError,
@@ -321,6 +322,13 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     );
   }
 
+  async usage(): Promise<ExecutorUsage> {
+    return this.#life.withFiles(async (place) => {
+      const [used, diskBytes] = await Promise.all([place.usage?.(), measureDisk(place)]);
+      return { ...used, ...(diskBytes !== undefined && { diskBytes }) };
+    });
+  }
+
   async #run(
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
@@ -543,6 +551,10 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       signal,
     });
   }
+}
+
+async function measureDisk(place: Place): Promise<number | undefined> {
+  return place.diskUsage?.(Infinity) ?? place.files.diskUsage?.(Infinity);
 }
 
 /** The events of a run whose time was up before its first block. */

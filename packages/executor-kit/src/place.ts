@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import {
   BackendUnavailableError,
   type ExecutorCapabilities,
+  type ExecutorUsage,
   type JsonObject,
   type LeftRun,
   type RunEvent,
@@ -137,6 +138,12 @@ export interface Place {
    * too; stops counting beyond `atMost`. Default: that of `files`.
    */
   diskUsage?(atMost: number): Promise<number>;
+
+  /**
+   * Measures what the place uses, but for the disk space of the workspace; leaves out what cannot be known. Default: nothing
+   * is known.
+   */
+  usage?(): Promise<Omit<ExecutorUsage, "diskBytes">>;
 
   /**
    * Resolves once nothing can run here any longer, or the variables of earlier blocks are gone, although nobody asked

@@ -36,6 +36,7 @@ import { stdin } from "./cases/stdin.ts";
 import { stream } from "./cases/stream.ts";
 import { terminals } from "./cases/terminals.ts";
 import { timeout } from "./cases/timeout.ts";
+import { usage } from "./cases/usage.ts";
 import { workspaceLimit } from "./cases/workspace-limit.ts";
 import { workspace } from "./cases/workspace.ts";
 import type { ConformanceGroup } from "./conformance-case.ts";
@@ -73,6 +74,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   filename,
   workspace,
   workspaceLimit,
+  usage,
   hostileFiles,
   hostileTrees,
   pythonFunctions,

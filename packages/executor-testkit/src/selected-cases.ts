@@ -391,6 +391,7 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   "file streams": ["readStream() reads a whole file or any part of it"],
   filename: ["saves a python block under its filename, so that later blocks can import it"],
   workspace: ["is separate for each executor, and deleted by stop()"],
+  usage: ["sees the processes, memory and processor time of a program, where it says anything about them"],
   "hostile files": ["a block that replaces its own program with a directory keeps its result"],
   "python functions": ["are imported from the module `functions`"],
   "javascript functions": ["are imported from the module `functions`"],

@@ -12,6 +12,7 @@ import {
   type ExecutorCapabilities,
   type ConnectedProcess,
   type ExecutorProcesses,
+  type ExecutorUsage,
   type FunctionPromptOptions,
   InvalidInputError,
   type ProcessOptions,
@@ -109,6 +110,10 @@ export class ForwardingExecutor implements CodeExecutor {
         remedy: "Create executors that have the method checkpoint(), as all of Fenced's do.",
       });
     }, options.signal);
+  }
+
+  async usage(): Promise<ExecutorUsage> {
+    return this.#target.use(async (executor) => (await executor.usage?.()) ?? {});
   }
 
   executeCodeBlocks(blocks: readonly CodeBlock[], options?: ExecuteOptions): Promise<CodeResult> {

@@ -8,6 +8,7 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import type { ExecutionEvent } from "./execution-event.ts";
 import type { ExecutorCapabilities } from "./executor-capabilities.ts";
 import type { ExecutorProcesses } from "./executor-processes.ts";
+import type { ExecutorUsage } from "./executor-usage.ts";
 import type { SessionHandle } from "./session-handle.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 
@@ -143,6 +144,16 @@ export interface CodeExecutor extends AsyncDisposable {
    * @throws `options.signal.reason` if the signal was aborted; the store then has no new checkpoint.
    */
   checkpoint?(options: CheckpointOptions): Promise<CheckpointReceipt>;
+
+  /**
+   * Measures what the place uses where code runs: processor, memory, disk and processes. Counting the workspace's files takes
+   * longer the more there are. Starts an executor that was never started. Optional: an executor that is not one of
+   * Fenced's may lack it.
+   *
+   * @throws ExecutorStoppedError if the executor was stopped, or is stopped meanwhile.
+   * @throws BackendUnavailableError if the place does not answer.
+   */
+  usage?(): Promise<ExecutorUsage>;
 
   /** What came back from the checkpoint of the option `restore`; `undefined` before `start()` and without that option. */
   readonly restored?: RestoreReceipt | undefined;

@@ -19,6 +19,7 @@ export type ProgramRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
       | "openNetwork"
       | "ping"
       | "measure"
+      | "usage"
       | "runs"
       | "framesOf"
       | "leftPrograms"

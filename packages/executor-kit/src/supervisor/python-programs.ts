@@ -49,6 +49,11 @@ export const measureProgram: string = withModules({
   _fenced_measure: readFileSync(new URL("./files/measure.py", import.meta.url), "utf8"),
 });
 
+/** Loaded by the supervisor to read what the place uses. */
+export const usageProgram: string = withModules({
+  _fenced_usage: readFileSync(new URL("./files/usage.py", import.meta.url), "utf8"),
+});
+
 /** Loaded by the supervisor to go on with submitted runs without its host. */
 export const runsProgram: string = withModules({
   _fenced_run_log: readFileSync(new URL("./runs/run_log.py", import.meta.url), "utf8"),

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import {
   BackendUnavailableError,
   ExecutorStoppedError,
+  type ExecutorUsage,
   FunctionSetupError,
   InvalidInputError,
   type NetworkDecision,
@@ -103,6 +104,10 @@ export class SupervisedPlace implements Place {
   async diskUsage(atMost: number): Promise<number> {
     const { runner } = this.#connection;
     return (await (runner.measure?.(atMost) ?? this.files.diskUsage?.(atMost))) ?? 0;
+  }
+
+  async usage(): Promise<Omit<ExecutorUsage, "diskBytes">> {
+    return (await this.#connection.runner.usage?.()) ?? {};
   }
 
   functionPlaces(): SupervisedFunctionPlaces {

@@ -103,6 +103,10 @@ def obey(kind, number, payload):
         if blocks.measure is None:
             blocks.measure = load("measure", source)
         blocks.measure.ask(number, int(most))
+    elif kind == wire.USAGE:
+        if blocks.usage is None:
+            blocks.usage = load("usage", payload)
+        channel.send(wire.USED, number, blocks.usage.read(ALONE))
     elif kind == wire.LISTEN:
         network = number == tunnels.NETWORK
         place = os.path.join(DIRECTORY, "calls")

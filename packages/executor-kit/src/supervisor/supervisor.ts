@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Duplex, Writable } from "node:stream";
-import { BackendUnavailableError } from "@fenced/core";
+import { BackendUnavailableError, type ExecutorUsage } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import { isLiveInput } from "../processes/program-input.ts";
 import type { ProgramControls } from "../run/block-run.ts";
@@ -11,8 +11,9 @@ import { ProgramFeed } from "./blocks/program-feed.ts";
 import { framesOf, RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 import { Measurements } from "./files/measurements.ts";
+import { placeUsage } from "./files/place-usage.ts";
 import { type Interpreter, type InterpreterProgram, Interpreters } from "./interpreters/interpreters.ts";
-import { spareProgram, templateProgram, warmProgram } from "./python-programs.ts";
+import { measureProgram, spareProgram, templateProgram, usageProgram, warmProgram } from "./python-programs.ts";
 import { SupervisedRuns } from "./runs/supervised-runs.ts";
 import type { ConnectOptions, LeftInterpreters } from "./start/connect-supervisor.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
@@ -76,7 +77,8 @@ export class Supervisor {
   #interpreters: Interpreters | undefined;
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
-  readonly #measurements: Measurements;
+  readonly #measurements: Measurements<number>;
+  readonly #usages: Measurements<Omit<ExecutorUsage, "diskBytes">>;
   readonly #leftPrograms: LeftPrograms;
   readonly #tunnels: Tunnels = new Tunnels(
     (type, number, payload) => this.#sendThrough(type, number, payload),
@@ -97,7 +99,18 @@ export class Supervisor {
     this.#isCut = isCut;
     this.#left = interpreters;
     this.#programs = new RunningPrograms(this.#send, { lose, isCut, last });
-    this.#measurements = new Measurements(this.#send);
+    this.#measurements = new Measurements(this.#send, {
+      type: frameType.measure,
+      program: measureProgram,
+      read: Number,
+      what: "The workspace",
+    });
+    this.#usages = new Measurements(this.#send, {
+      type: frameType.usage,
+      program: usageProgram,
+      read: placeUsage,
+      what: "What the place uses",
+    });
     this.#leftPrograms = new LeftPrograms(this.#send, {
       controls: (number, pid) => this.#controls(number, pid),
       follow: (number, sink, stdin) => this.#followProgram(number, sink, stdin),
@@ -210,7 +223,17 @@ export class Supervisor {
    */
   async measure(atMost: number): Promise<number> {
     if (this.#lost) throw this.#lost;
-    return this.#measurements.measure(atMost);
+    return this.#measurements.measure(`${Math.min(atMost, Number.MAX_SAFE_INTEGER)}\0`);
+  }
+
+  /**
+   * Reads what the place uses, but for the disk space of the work directory.
+   *
+   * @throws as `measure`.
+   */
+  async usage(): Promise<Omit<ExecutorUsage, "diskBytes">> {
+    if (this.#lost) throw this.#lost;
+    return this.#usages.measure();
   }
 
   /**
@@ -272,6 +295,7 @@ export class Supervisor {
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
     this.#measurements.fail(error);
     this.#leftPrograms.fail(error);
+    this.#usages.fail(error);
     this.runs.fail(error);
     this.#tunnels.fail(error);
   }
@@ -303,6 +327,7 @@ export class Supervisor {
     else if (type === frameType.started) this.#programs.started(number, payload.readUInt32BE(0));
     else if (type === frameType.program) this.#leftPrograms.report(number, payload);
     else if (type === frameType.measured) this.#measurements.report(number, payload);
+    else if (type === frameType.used) this.#usages.report(number, payload);
     else if (type === frameType.sessionTold || type === frameType.sessionEnded) {
       this.#interpreters?.report(type, number, payload);
     } else if (type >= frameType.runEntry) {

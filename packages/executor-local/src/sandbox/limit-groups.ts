@@ -80,7 +80,7 @@ export class LimitGroups {
       if (set.length === 0) continue;
       groups.push(group);
       for (const each of set) held.add(each);
-      if (set.includes("memory")) events.push(memoryEvents(group, home));
+      if (set.includes("memory")) events.push(...memoryFiles(group, home));
     }
     const byProcess = !held.has("pids") && limitsProcessesPerSandbox();
     if (wanted.pidsLimit !== undefined && !held.has("pids") && !byProcess) throw notHeld();
@@ -147,10 +147,13 @@ async function setLimit(
   return done;
 }
 
-function memoryEvents({ directory }: ControlGroup, { version }: GroupHome): SandboxLimits["events"][number] {
-  const [file, place] =
-    version === 2 ? ["memory.events", "memory.events"] : ["memory.oom_control", "memory/memory.oom_control"];
-  return { source: path.join(directory, file), place: `/sys/fs/cgroup/${place}` };
+/** What the supervisor reads: which processes the kernel has killed, and what the sandbox uses. */
+function memoryFiles({ directory }: ControlGroup, { version }: GroupHome): readonly SandboxLimits["events"][number][] {
+  const [names, place] =
+    version === 2
+      ? [["memory.events", "memory.current", "memory.max", "memory.stat", "cpu.stat"], ""]
+      : [["memory.oom_control", "memory.usage_in_bytes", "memory.limit_in_bytes", "memory.stat"], "memory/"];
+  return names.map((name) => ({ source: path.join(directory, name), place: `/sys/fs/cgroup/${place}${name}` }));
 }
 
 /** This process's own groups that have controllers for memory and processes. */

@@ -26,9 +26,9 @@ environment = {}
 # The directory with the command that calls host functions, for blocks that may call them.
 commands = ""
 # Modules that keep a Python interpreter (`warm`) and a JavaScript one (`spare`) waiting, and that keep interpreters alive from
-# block to block (`sessions`), that measures the work directory (`measure`), and that goes on with submitted runs (`runs`). Each is
-# loaded when the host asks for it.
-warm = spare = sessions = measure = runs = None
+# block to block (`sessions`), that measures the work directory (`measure`) and what else the place uses (`usage`), and that goes on
+# with submitted runs (`runs`). Each is loaded when the host asks for it.
+warm = spare = sessions = measure = usage = runs = None
 # The module for programs beside blocks.
 programs = None
 # Children of this program that wait for blocks and have not run any code yet.

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { ExecutorStoppedError } from "@fenced/core";
+import { ExecutorStoppedError, type ExecutorUsage } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import type { DisplayBoard } from "../../displays/display-board.ts";
 import { RichEvents } from "../../displays/rich-events.ts";
@@ -73,6 +73,10 @@ export class InterpreterPlace implements Place {
 
   diskUsage(atMost: number): Promise<number> {
     return this.below.diskUsage(atMost);
+  }
+
+  usage(): Promise<Omit<ExecutorUsage, "diskBytes">> {
+    return this.below.usage();
   }
 
   functionPlaces(): SupervisedFunctionPlaces {

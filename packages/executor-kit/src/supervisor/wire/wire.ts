@@ -50,6 +50,8 @@ export const frameType = {
   started: 37,
   /** A program that an earlier host has started, see `LeftProgram`; empty after the last one. */
   program: 38,
+  /** What the place uses, as lines of a name and a number. */
+  used: 39,
   session: 64,
   measure: 65,
   runs: 66,
@@ -58,6 +60,7 @@ export const frameType = {
   programs: 68,
   /** The host reads the output of such a program from now on: credit (4 bytes). */
   hear: 69,
+  usage: 70,
 } as const;
 
 /** The same table for Python, as the module `_fenced_wire`: `TUNNEL_WRITE = 7`. */
@@ -150,7 +153,7 @@ export class FrameReader {
     this.#left = this.#header.readUInt32BE(0) - (headerSize - 4);
     this.#type = this.#header.readUInt8(4);
     this.#outputName = outputNames.get(this.#type);
-    const known = this.#type >= frameType.hello && this.#type <= frameType.program;
+    const known = this.#type >= frameType.hello && this.#type <= frameType.used;
     if (!known || this.#left < 0 || (this.#outputName === undefined && this.#left > longestReport)) {
       throw new Error("the supervisor's stream is not valid");
     }
