@@ -28,6 +28,9 @@ export interface Script {
   hostFunctions?: readonly string[];
   run?: (run: BlockRun, sink: Sink) => Promise<BlockOutcome>;
   runProgram?: Place["runProgram"];
+  /** The places outlive this program, with their runs. */
+  runs?: NonNullable<Place["runs"]>;
+  lostState?: string;
 }
 
 /**
@@ -54,6 +57,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
       stdin: false,
       isolation: "none",
       processes: script.runProgram !== undefined,
+      ...(script.runs && { keepAlive: true, keepsRuns: true }),
     };
   }
 
@@ -73,7 +77,8 @@ export class ScriptedExecutor extends BaseCodeExecutor {
     this.calls.push("open");
     await this.#script.open?.(signal);
     return {
-      facts: {},
+      facts: { ...(this.#script.lostState !== undefined && { lostState: this.#script.lostState }) },
+      ...(this.#script.runs && { runs: this.#script.runs }),
       files: new DirectoryFiles("."),
       ...(this.#script.stopping && { stopping: this.#script.stopping }),
       run: (run, sink) => this.#run(run, sink),
