@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { notebookModule, plotsModule } from "@fenced/executor-kit/interpreter";
+import { asOneModule, cellScripts, notebookModule, plotsModule } from "@fenced/executor-kit/interpreter";
 
 const wire: string = readFileSync(new URL("./wire.mjs", import.meta.url), "utf8");
 const harden: string = readFileSync(new URL("./harden.mjs", import.meta.url), "utf8");
@@ -8,9 +8,7 @@ const hostFileSystem: string = readFileSync(new URL("./host-file-system.mjs", im
 const packageFiles: string = readFileSync(new URL("./package-files.mjs", import.meta.url), "utf8");
 const python: string = readFileSync(new URL("./python.mjs", import.meta.url), "utf8");
 const paths: string = readFileSync(new URL("./paths.mjs", import.meta.url), "utf8");
-const scripts: string = readFileSync(new URL("./scripts.mjs", import.meta.url), "utf8");
 const moduleNames: string = readFileSync(new URL("./module-names.mjs", import.meta.url), "utf8");
-const typeScript: string = readFileSync(new URL("./typescript.mjs", import.meta.url), "utf8");
 const javaScript: string = readFileSync(new URL("./javascript.mjs", import.meta.url), "utf8");
 const guestConsole: string = readFileSync(new URL("./guest/console.mjs", import.meta.url), "utf8");
 const guestTimers: string = readFileSync(new URL("./guest/timers.mjs", import.meta.url), "utf8");
@@ -51,9 +49,8 @@ export const javaScriptProcess: string = asOneModule([
   harden,
   limitMemory,
   paths,
-  scripts,
+  cellScripts,
   moduleNames,
-  typeScript,
   javaScript,
 ]);
 
@@ -61,9 +58,3 @@ const guestParts = asOneModule([guestConsole, guestTimers, guestProcess, guestFi
 
 /** The program that runs in QuickJS beside the blocks, as an expression: a function that creates it. */
 export const guestProgram: string = `(function (send, received, libraries) {\n"use strict";\n${guestParts}\nreturn makeGuest(send, received, libraries);\n})`;
-
-/** Joins modules that import from each other. */
-function asOneModule(modules: readonly string[]): string {
-  const joined = modules.join("\n").replaceAll(/^import .* from "\.\/.*";$/gm, "");
-  return joined.replaceAll(/^export /gm, "");
-}

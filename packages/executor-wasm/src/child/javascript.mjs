@@ -1,10 +1,10 @@
 import disk from "node:fs";
+import { scriptOf, TextError } from "../../../executor-kit/src/languages/javascript/scripts.mjs";
+import { typeStripper } from "../../../executor-kit/src/languages/javascript/typescript.mjs";
 import { harden, hardenAgain } from "./harden.mjs";
 import { limitMemory } from "./limit-memory.mjs";
 import { moduleNames } from "./module-names.mjs";
 import { askAboutFile } from "./paths.mjs";
-import { scriptOf, TextError } from "./scripts.mjs";
-import { typeStripper } from "./typescript.mjs";
 import { ask, frameType, packed, receive, send, sendAll, unpacked } from "./wire.mjs";
 
 /**

@@ -1,5 +1,5 @@
+import { isModule } from "../../../executor-kit/src/languages/javascript/scripts.mjs";
 import { lookAt, normal, readWhole } from "./paths.mjs";
-import { isModule } from "./scripts.mjs";
 
 /** File extensions that an import may leave out. */
 const suffixes = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".json"];
@@ -10,7 +10,7 @@ const ofNode =
 /**
  * Resolves the names of modules, and loads them.
  *
- * @param {import("./scripts.mjs").Parser} parser
+ * @param {import("../../../executor-kit/src/languages/javascript/scripts.mjs").Parser} parser
  * @param {(text: string, name: string) => string} javaScriptOf
  */
 export function moduleNames(parser, javaScriptOf) {

@@ -536,7 +536,10 @@ def forget(source):
     if isinstance(source, Output):
         source.pass_on()
         outputs.remove(source)
-    elif source in messages:
+    elif isinstance(source, Lines) or (isinstance(source, Messages) and state["kind"] == "node"):
+        # The interpreter has ended, or code has closed this.
+        end_interpreter()
+    if source in messages:
         messages.remove(source)
     close(source)
 
