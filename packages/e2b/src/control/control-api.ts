@@ -46,6 +46,7 @@ const createSchema = z.object({
   volumeMounts: z.array(z.unknown()).nullish(),
 });
 const timeoutSchema = z.object({ timeout: seconds });
+const pauseSchema = z.object({ memory: z.boolean().nullish() });
 const connectSchema = z.object({ timeout: seconds.optional() });
 const forkSchema = z.object({ timeout: seconds.default(15), count: z.int().min(1).max(100).default(1) });
 const snapshotSchema = z.object({ name: snapshotName.nullish() });
@@ -147,6 +148,9 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     return context.json(usage.filter(({ timestampUnix: at }) => at >= start && at <= end));
   });
   app.post("/sandboxes/:id/pause", async (context) => {
+    const { memory } = await bodyOf(context, pauseSchema);
+    // Only for clients that insist on it.
+    if (memory === true) throw new E2BFailure(501, "This server keeps the files of a paused sandbox, not its memory");
     await sandboxes.pause(find(context));
     return context.body(null, 204);
   });

@@ -94,7 +94,8 @@ export class E2BCodeExecutor extends ForkableCodeExecutor {
    *
    * @returns the session's handle.
    * @throws InvalidInputError without `keepAliveMs`, or if the executor is not started; BackendUnavailableError if the
-   * service does not pause the sandbox, whose session then goes on as after `detach`.
+   * service does not pause the sandbox or would keep only its files, as the server of this package; the session then goes
+   * on as after `detach`.
    */
   async pause(): Promise<SessionHandle> {
     const [handle, id, connector] = [this.handle, this.sandboxId, this.#connector];

@@ -187,6 +187,19 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
     await expect(executor.pause()).rejects.toThrow(InvalidInputError);
   });
 
+  it("does not lose a session that the service does not pause with its programs", { timeout }, async () => {
+    await using server = await startServer();
+    const executor = executorOn(server, { keepAliveMs: 60_000, stateful: true });
+    await executor.executeCodeBlocks([{ language: "python", code: "x = 41" }]);
+    const { handle } = executor;
+    if (!handle) throw new Error("there is no handle");
+    await expect(executor.pause()).rejects.toThrow(/could not be paused: 501: .* not its memory/);
+    process.env["E2B_API_KEY"] = apiKey;
+    onTestFinished(() => void delete process.env["E2B_API_KEY"]);
+    await using again = await connectExecutor(handle, { importModule });
+    expect((await again.executeCodeBlocks([{ language: "python", code: "x + 1" }])).output).toBe("42\n");
+  });
+
   it("does not start in a sandbox that is not cut off although it should be", { timeout }, async () => {
     await using server = await startServer();
     const executor = executorOn(server, { network: "none" });

@@ -89,9 +89,9 @@ export class ControlClient {
     await this.#request("POST", `/sandboxes/${id}/timeout`, { signal, body: { timeout: seconds(timeoutMs) } });
   }
 
-  /** Pauses a sandbox. */
+  /** Pauses a sandbox with its programs: a service that would keep only its files must refuse that. */
   async pause(id: string, signal: AbortSignal): Promise<void> {
-    await this.#request("POST", `/sandboxes/${id}/pause`, { signal, body: {}, limitMs: creationMs });
+    await this.#request("POST", `/sandboxes/${id}/pause`, { signal, body: { memory: true }, limitMs: creationMs });
   }
 
   /** Ends a sandbox, if it is still there. */
