@@ -178,6 +178,7 @@ export {
   type NetworkCredential,
   type NetworkDecision,
   type NetworkPolicy,
+  type NetworkRule,
   packageIndexes,
 } from "./network/network-policy.ts";
 

@@ -110,8 +110,8 @@ export class EgressProxy implements AsyncDisposable {
   }
 
   /**
-   * The certificate, as PEM, of the authority that signs for the hosts with credentials; created for this proxy, and
-   * only in memory. Clients of such a host must trust it. `undefined` if there are no credentials.
+   * The certificate, as PEM, of the authority that signs for the hosts with credentials and rules; created for this
+   * proxy, and only in memory. Clients of such a host must trust it. `undefined` if there are none; a function as `allow` is asked.
    */
   certificate(): Promise<string | undefined> {
     return this.#secrets.certificate();
@@ -196,10 +196,9 @@ export class EgressProxy implements AsyncDisposable {
   ): Promise<void> {
     const visit = { protocol, signal: visitor.signal };
     const place = this.#gatekeeper.admit(host, port, visit);
-    const credentials = this.#secrets.credentialsFor(place);
-    if (credentials.length > 0) {
+    if (this.#secrets.reads(place)) {
       established();
-      await this.#secrets.enter(visitor, place, credentials);
+      await this.#secrets.enter(visitor, place);
       return;
     }
     const download = new Download(this.#largeBuffers);

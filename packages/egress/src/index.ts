@@ -3,6 +3,7 @@ export {
   type NetworkCredential,
   type NetworkDecision,
   type NetworkPolicy,
+  type NetworkRule,
   packageIndexes,
 } from "@fenced/core";
 export { type ConnectionOptions, EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";

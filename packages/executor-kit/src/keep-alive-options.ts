@@ -42,7 +42,7 @@ function isPolicy(network: unknown): network is Pick<AllowedNetwork, "allow"> {
 }
 
 /** Nothing is allowed until the program that connects gives the function again. */
-function hostsOf({ allow }: Pick<AllowedNetwork, "allow">): readonly string[] {
+function hostsOf({ allow }: Pick<AllowedNetwork, "allow">): Exclude<AllowedNetwork["allow"], () => unknown> {
   return typeof allow === "function" ? [] : allow;
 }
 

@@ -10,12 +10,13 @@ export interface AllowedNetwork {
    * Host names (`"api.example.com"`), all names below one (`"*.example.com"`, which does not match `example.com`
    * itself), every name (`"*"`) and addresses (`"192.0.2.7"`, `"[2001:db8::7]:443"`), each with `:port` or for all
    * ports. Loopback, link-local, private and metadata addresses are refused, even if a listed name resolves to one,
-   * unless the address itself is listed.
+   * unless the address itself is listed. A rule allows only some requests to its hosts. What one entry allows, no other takes
+   * away: list a host either by itself or with rules.
    *
    * A function is asked for each new connection, so that the policy can change while code runs. It must return at once;
    * invalid entries allow nothing. A policy with a function cannot be dumped.
    */
-  readonly allow: readonly string[] | (() => readonly string[]);
+  readonly allow: readonly (string | NetworkRule)[] | (() => readonly (string | NetworkRule)[]);
   /** Headers that the proxy adds to requests, so that the code never sees them. Default: none. */
   readonly credentials?: readonly NetworkCredential[] | undefined;
   /**
@@ -25,6 +26,29 @@ export interface AllowedNetwork {
   readonly resolve?: ((host: string, signal: AbortSignal) => Promise<readonly string[]>) | undefined;
   /** Called with each decision as it is made. Errors that it throws are ignored. Cannot be dumped. */
   readonly onRequest?: ((decision: NetworkDecision) => void) | undefined;
+}
+
+/**
+ * Hosts to which only some requests are allowed. For these hosts, the proxy reads requests: it terminates TLS and opens a new,
+ * verified TLS connection to the host, so only HTTP/1.1 works there. The place must trust the proxy's authority, which executors
+ * see to; if `allow` is a function, only if it returned a rule when the place was opened.
+ *
+ * @example
+ * { host: "api.github.com:443", methods: ["GET"], paths: ["/repos/acme/**"] }
+ */
+export interface NetworkRule {
+  /** As an entry of `AllowedNetwork.allow`. */
+  readonly host: string;
+  /** Methods, in capital letters. `"GET"` does not include `"HEAD"`. Default: all. */
+  readonly methods?: readonly string[] | undefined;
+  /**
+   * Paths, part by part: `*` is any text within a part, and `**` any number of parts, also none. The query does not matter. A
+   * request is refused if hosts may read its path in several ways (`/a//b`, `/a/%2e%2e/b`), or if a header names another method or
+   * path. Default: all.
+   */
+  readonly paths?: readonly string[] | undefined;
+  /** PEM certificates of the authority that signed the host's certificate. Default: those that Node trusts. */
+  readonly ca?: string | undefined;
 }
 
 /**
@@ -45,7 +69,7 @@ export interface NetworkCredential {
 /** The decision about one request of the code. */
 export interface NetworkDecision {
   readonly allowed: boolean;
-  /** `connect`: a tunnel whose content is not read; `https`: a request to a host with a credential. */
+  /** `connect`: a tunnel whose content is not read; `https`: a request to a host with a credential or a rule. */
   readonly protocol: "http" | "https" | "connect" | "socks5";
   /** The requested name or address in canonical form, or unchanged if it has none. */
   readonly host: string;

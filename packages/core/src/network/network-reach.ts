@@ -4,5 +4,6 @@ import type { NetworkPolicy } from "./network-policy.ts";
 /** A policy as `ExecutorCapabilities.network`; empty if it can change while code runs. */
 export function networkReach(policy: NetworkPolicy): Pick<ExecutorCapabilities, "network"> {
   if (typeof policy === "string") return { network: policy };
-  return typeof policy.allow === "function" ? {} : { network: policy.allow };
+  if (typeof policy.allow === "function") return {};
+  return { network: policy.allow.map((entry) => (typeof entry === "string" ? entry : entry.host)) };
 }

@@ -1,12 +1,31 @@
 import * as z from "zod";
 import { canonicalHost, type HostPattern, matchesHost, parseHostPattern } from "../network/host-pattern.ts";
-import type { AllowedNetwork, NetworkCredential, NetworkDecision, NetworkPolicy } from "../network/network-policy.ts";
+import type {
+  AllowedNetwork,
+  NetworkCredential,
+  NetworkDecision,
+  NetworkPolicy,
+  NetworkRule,
+} from "../network/network-policy.ts";
+import { parseNetworkEntry } from "../network/network-rule.ts";
 import { type OptionSchemas, optionsSchema, callbackOption } from "./check-options.ts";
 
 const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
   const pattern = parseHostPattern(value);
   if ("problem" in pattern) issues.push({ code: "custom", input: value, message: pattern.problem });
 });
+
+const entry: z.ZodType<string | NetworkRule> = z
+  .custom<string | NetworkRule>(
+    (value) => typeof value === "string" || (typeof value === "object" && value !== null),
+    "must be a host or a rule",
+  )
+  .check(({ value, issues }) => {
+    const rule = parseNetworkEntry(value);
+    if (!("problem" in rule)) return;
+    const path = rule.field === undefined ? [] : [rule.field];
+    issues.push({ code: "custom", path, input: value, message: rule.problem });
+  });
 
 const headerName = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
 /** Headers that control how a message is sent; the proxy sets them itself. */
@@ -25,7 +44,7 @@ const credential: z.ZodType<NetworkCredential> = optionsSchema({
 /** The schemas of `AllowedNetwork`. */
 export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
   allow: z.union(
-    [z.array(hostPattern), callbackOption<() => readonly string[]>()],
+    [z.array(entry), callbackOption<() => readonly (string | NetworkRule)[]>()],
     "must be a list of hosts, or a function that returns one",
   ),
   credentials: z.array(credential).exactOptional(),
@@ -36,7 +55,7 @@ export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
 /** Reports a mismatch between a policy's parts: a credential for a host that the code may not connect to. */
 export function checkCredentials({ value, issues }: z.core.ParsePayload<AllowedNetwork>): void {
   if (typeof value.allow === "function") return;
-  const allowed = value.allow.flatMap((entry) => parsed(entry) ?? []);
+  const allowed = value.allow.map(parseNetworkEntry).filter((rule) => "host" in rule);
   for (const [index, { host }] of (value.credentials ?? []).entries()) {
     const place = credentialPlace(host);
     if (place && allowed.some((pattern) => matchesHost(pattern, place.host, place.port))) continue;

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import { connect as connectTls, rootCertificates, TLSSocket } from "node:tls";
 import type { NetworkCredential } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
-import { parseHostPattern } from "@fenced/core/network";
+import { type ParsedRule, parseHostPattern } from "@fenced/core/network";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
 import { errorCode, Refusal } from "../destination/refusal.ts";
 import { checkFraming, forwardRequest } from "../http/forward-request.ts";
@@ -25,9 +25,11 @@ interface Inside {
   readonly visitor: Visitor;
   readonly place: Place;
   readonly credentials: readonly NetworkCredential[];
+  /** Certificates of authorities to trust besides the public ones, of the rules for the place. */
+  readonly rules: readonly ParsedRule[];
 }
 
-/** Terminates TLS for the hosts that have a credential, and adds it to each request. */
+/** Terminates TLS for the hosts that have a credential or a rule: adds the one to each request, and checks it by the other. */
 export class CredentialDoor {
   readonly #options: CredentialDoorOptions;
   readonly #server: Server;
@@ -39,13 +41,18 @@ export class CredentialDoor {
     this.#server = requestServer((request, response) => this.#forward(request, response));
   }
 
-  /** The certificate that clients must trust, as PEM; `undefined` if there are no credentials. */
+  /** The certificate that clients must trust, as PEM; `undefined` if there are no credentials and rules. */
   async certificate(): Promise<string | undefined> {
-    return this.#options.credentials.length === 0 ? undefined : (await this.#makeAuthority()).pem;
+    const { credentials, gatekeeper } = this.#options;
+    return credentials.length > 0 || gatekeeper.hasRules ? (await this.#makeAuthority()).pem : undefined;
   }
 
-  /** The credentials for a place; if there are none, a tunnel to it is passed through unread. */
-  credentialsFor({ host, port }: Place): NetworkCredential[] {
+  /** Whether requests to a place are read; a tunnel to any other is passed through unread. */
+  reads(place: Place): boolean {
+    return this.#options.gatekeeper.rulesFor(place) !== undefined || this.#credentialsFor(place).length > 0;
+  }
+
+  #credentialsFor({ host, port }: Place): NetworkCredential[] {
     return this.#options.credentials.filter((credential) => {
       const pattern = parseHostPattern(credential.host);
       return "host" in pattern && pattern.host === host && (pattern.port ?? 443) === port;
@@ -53,13 +60,15 @@ export class CredentialDoor {
   }
 
   /** Speaks TLS with a client that thinks it is talking to the place. */
-  async enter(outer: Visitor, place: Place, credentials: readonly NetworkCredential[]): Promise<void> {
+  async enter(outer: Visitor, place: Place): Promise<void> {
+    const credentials = this.#credentialsFor(place);
+    const rules = this.#options.gatekeeper.rulesFor(place) ?? [];
     const secureContext = (await this.#makeAuthority()).contextFor(place.host);
     const stream = new TLSSocket(outer.stream, { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] });
     const visitor = new Visitor(stream, undefined, this.#options.headTimeoutMs);
     stream.once("close", () => outer.stream.destroy());
     outer.stream.once("close", () => stream.destroy());
-    this.#inside.set(stream, { visitor, place, credentials });
+    this.#inside.set(stream, { visitor, place, credentials, rules });
     this.#server.emit("connection", stream);
   }
 
@@ -80,6 +89,7 @@ export class CredentialDoor {
     const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
     // The connection may be older than the list of allowed hosts.
     gatekeeper.admit(place.host, place.port, visit);
+    gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
     const patience = joinSignals(visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
     const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
       throw error instanceof Refusal ? error : unreadable(place);
@@ -90,9 +100,9 @@ export class CredentialDoor {
   }
 
   /** Connects to the host by TLS; the host must present its own valid certificate. */
-  #openSecurely({ place: { host }, credentials }: Inside, socket: Socket): Promise<TLSSocket> {
+  #openSecurely({ place: { host }, credentials, rules }: Inside, socket: Socket): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
-      const ca = credentials.flatMap((credential) => credential.ca ?? []);
+      const ca = [...credentials, ...rules].flatMap((each) => each.ca ?? []);
       const secured = connectTls({
         socket,
         host,

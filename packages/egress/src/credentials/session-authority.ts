@@ -18,12 +18,14 @@ interface Identity {
 const rootLifetimeMs = 3650 * 24 * 3_600_000;
 /** Short enough that a leaked certificate soon becomes worthless, and the age at which it is replaced. */
 const [lifetimeMs, replacedAfterMs] = [30 * 24 * 3_600_000, 15 * 24 * 3_600_000];
+/** Contexts to keep, of some 10 KB each. */
+const mostContexts = 100;
 /** Tolerance for clocks that are behind. */
 const earlierMs = 24 * 3_600_000;
 
 /**
  * A certificate authority that lives and dies with the proxy: its key exists only in this process, and signs only
- * certificates for the hosts that have a credential.
+ * certificates for the hosts that have a credential or a rule.
  */
 export class SessionAuthority {
   readonly #forge: Forge;
@@ -65,6 +67,9 @@ export class SessionAuthority {
     const known = this.#contexts.get(host);
     if (known && Date.now() - known.madeAt < replacedAfterMs) return known.context;
     const context = createSecureContext({ key: this.#leafKey.pem, cert: this.#certificateFor(host) });
+    // A rule with a star lets code choose names.
+    const [oldest] = this.#contexts.keys();
+    if (this.#contexts.size >= mostContexts && oldest !== undefined) this.#contexts.delete(oldest);
     this.#contexts.set(host, { context, madeAt: Date.now() });
     return context;
   }

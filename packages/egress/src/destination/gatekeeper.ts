@@ -1,13 +1,22 @@
 import { connect, type OnReadOpts, type Socket, type TcpSocketConnectOpts } from "node:net";
-import type { NetworkDecision } from "@fenced/core";
+import type { AllowedNetwork, NetworkDecision } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
-import { canonicalHost, type HostPattern, isAddress, matchesHost, parseHostPattern } from "@fenced/core/network";
+import {
+  canonicalHost,
+  isAddress,
+  isRestricted,
+  matchesHost,
+  type ParsedRule,
+  parseNetworkEntry,
+  permitsRequest,
+  unclearPath,
+} from "@fenced/core/network";
 import { ownKind, specialKind } from "./address-kind.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
 
 /** Settings of a gatekeeper. */
 export interface GatekeeperOptions {
-  readonly allow: readonly string[] | (() => readonly string[]);
+  readonly allow: AllowedNetwork["allow"];
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly connectTimeoutMs: number;
   readonly onRequest: ((decision: NetworkDecision) => void) | undefined;
@@ -62,6 +71,53 @@ export class Gatekeeper {
       if (canonical === undefined) throw new Refusal(400, `"${place.host}" is not a host name or an address`, true);
       this.#allowed.checkName(place);
       return place;
+    });
+  }
+
+  /** The rules for a place to which only some requests are allowed, so that they must be read; `undefined` for any other place. */
+  rulesFor({ host, port }: Place): readonly ParsedRule[] | undefined {
+    const rules = this.#allowed.rulesFor({ host, port });
+    return rules.length > 0 && rules.every(isRestricted) ? rules : undefined;
+  }
+
+  /** True if the list has such rules now. A list that cannot be evaluated has none. */
+  get hasRules(): boolean {
+    try {
+      return this.#allowed.hasRules;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Checks a request to an admitted place. Reports only a refusal.
+   *
+   * @param path - as it will be sent, with its query.
+   * @param headers - names and values, in turns.
+   * @throws Refusal
+   */
+  admitRequest(
+    place: Place,
+    visit: Visit & { readonly method: string },
+    path: string,
+    headers: readonly string[],
+  ): void {
+    this.#watched(place, visit, () => {
+      const rules = this.rulesFor(place);
+      if (rules === undefined) return;
+      const [clean = ""] = path.split("?", 1);
+      const what = `${printable(visit.method)} ${printable(clean)} of ${place.host}`;
+      const unclear = rules.some(({ paths }) => paths) ? unclearPath(clean) : undefined;
+      if (unclear !== undefined) {
+        throw new Refusal(403, `${what} is not in this executor's network policy: its path ${unclear}`, true);
+      }
+      const other = headers.find((name, index) => index % 2 === 0 && overrides.test(name));
+      if (other !== undefined) {
+        const why = `the header ${printable(other)} may name another method or path`;
+        throw new Refusal(403, `${what} is not in this executor's network policy: ${why}`, true);
+      }
+      if (rules.some((rule) => permitsRequest(rule, visit.method, clean))) return;
+      throw new Refusal(403, `${what} is not in this executor's network policy`, true);
     });
   }
 
@@ -127,11 +183,19 @@ export class Gatekeeper {
 
 /** The hosts that clients may reach. */
 class AllowList {
-  readonly #patterns: readonly HostPattern[];
+  readonly #patterns: readonly ParsedRule[];
 
-  /** @param entries - must be checked already. */
-  constructor(entries: readonly string[]) {
-    this.#patterns = entries.map((entry) => parseHostPattern(entry)).filter((pattern) => "host" in pattern);
+  /** @param entries - invalid ones allow nothing. */
+  constructor(entries: readonly unknown[]) {
+    this.#patterns = entries.map(parseNetworkEntry).filter((pattern) => "host" in pattern);
+  }
+
+  get hasRules(): boolean {
+    return this.#patterns.some(isRestricted);
+  }
+
+  rulesFor({ host, port }: Place): ParsedRule[] {
+    return this.#patterns.filter((pattern) => matchesHost(pattern, host, port));
   }
 
   /** @throws Refusal if no entry matches the place. */
@@ -151,6 +215,10 @@ class AllowList {
     return this.#patterns.some((pattern) => !pattern.below && matchesHost(pattern, address, port)) ? undefined : kind;
   }
 }
+
+/** Headers by which some servers and frameworks take another method or path than the request's own. */
+const overrides =
+  /^(?:x-http-method(?:-override)?|x-method-override|x-original-(?:url|uri)|x-rewrite-url|x-forwarded-(?:path|prefix|uri))$/i;
 
 /** Addresses to try per name: dialing a name with thousands would take hours. */
 const mostAddresses = 8;

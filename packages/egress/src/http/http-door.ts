@@ -68,8 +68,9 @@ export class HttpDoor {
     const url = targetOf(request);
     const visit = { protocol: "http", method: request.method ?? "GET", signal: visitor.signal } as const;
     const place = gatekeeper.admit(url.hostname, Number(url.port === "" ? 80 : url.port), visit);
-    const socket = await gatekeeper.open(place, visit);
     const path = `${url.pathname}${url.search}`;
+    gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
+    const socket = await gatekeeper.open(place, visit);
     forwardRequest(request, response, { socket, host: url.host, path, added: [], idleMs, endedMs });
   }
 }

@@ -71,6 +71,37 @@ print(open(os.environ["SSL_CERT_FILE"]).read().count("BEGIN CERTIFICATE") > 10)
     },
   },
   {
+    name: "lets through only the requests that a rule allows, and says which it refused",
+    needs: [...inPython, openssl],
+    async run(kit) {
+      const got: string[] = [];
+      const { host: tls, ca } = await PlayedHost.https("good.example", (request, response) => {
+        got.push(`${request.method} ${request.url}`);
+        response.end("hello");
+      });
+      await using host = tls;
+      const rule = { host: "good.example", methods: ["GET"], paths: ["/public/**"], ca };
+      const executor = await kit.create({ network: policy({ allow: [rule, "127.0.0.1"] }) });
+      const base = `https://good.example:${host.port}`;
+      const code = ["/public/a", "/secret", "/public/%2e%2e/secret"].map((path) => fetching(base + path)).join("\n");
+      const posts = `import urllib.request
+try:
+    urllib.request.urlopen("${base}/public/a", data=b"x", timeout=60)
+except OSError as error:
+    print(error)
+`;
+      const result = await kit.succeed(executor, python(code + posts));
+      assert.deepEqual(got, ["GET /public/a"]);
+      assert.match(
+        result.output,
+        /^hello\n403 GET \/secret of good\.example is not in this executor's network policy\n/,
+      );
+      const reasons = (result.network ?? []).map(({ method, reason }) => `${method}: ${reason}`);
+      assert.equal(reasons.length, 3, reasons.join("\n"));
+      assert.match(reasons.at(-1) ?? "", /^POST: POST \/public\/a of good\.example/);
+    },
+  },
+  {
     name: "sends credentials only to a verified host, and reveals no secret when that fails",
     needs: [...inPython, openssl],
     async run(kit) {

@@ -28,7 +28,6 @@ const maxConnections = 200;
  * Created when it is first needed, because most sessions make no requests.
  */
 export class SessionNetwork {
-  readonly #policy: AllowedNetwork;
   readonly #make: () => NetworkProxy;
   #proxy: NetworkProxy | undefined;
   #closed = false;
@@ -36,7 +35,6 @@ export class SessionNetwork {
   readonly #watchers = new Set<(decision: NetworkDecision) => void>();
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
-    this.#policy = policy;
     this.#make = () =>
       new Proxy({
         ...policy,
@@ -99,9 +97,8 @@ export class SessionNetwork {
     await this.#proxy?.close();
   }
 
-  /** The proxy's own authority, for hosts with credentials, and the public authorities, which the place may lack. */
+  /** The proxy's own authority, if it terminates TLS for any host, and the public authorities, which the place may lack. */
   async #authorities(): Promise<string | undefined> {
-    if ((this.#policy.credentials ?? []).length === 0) return undefined;
     const own = await (this.#proxy ??= this.#make()).certificate();
     return own === undefined ? undefined : [own, ...rootCertificates].join("\n");
   }
