@@ -23,6 +23,11 @@ export {
 export { CodeExecutorAgent } from "./agents/code-executor-agent.ts";
 export type { CodeExecutorAgentOptions } from "./agents/code-executor-agent-options.ts";
 export type { Handoff } from "./agents/handoff.ts";
+export {
+  MessageFilterAgent,
+  type MessageFilterAgentOptions,
+  type PerSourceFilter,
+} from "./agents/message-filter-agent.ts";
 export { WaitingForPersonError } from "./agents/waiting-for-person-error.ts";
 
 export type { SignalOptions } from "./common/signal-option.ts";
@@ -60,6 +65,7 @@ export type {
   CodeExecutionEvent,
   CodeGenerationEvent,
   CodeOutputEvent,
+  MemoryQueryEvent,
   ModelClientStreamingChunkEvent,
   SelectorEvent,
   SelectSpeakerEvent,
@@ -84,6 +90,7 @@ export {
   codeGenerationEvent,
   codeOutputEvent,
   handoffMessage,
+  memoryQueryEvent,
   multiModalMessage,
   selectorEvent,
   selectSpeakerEvent,
@@ -102,17 +109,28 @@ export type { MessageBase, MessageOptions } from "./messages/message-base.ts";
 export { isAgentEvent, isAgentMessage, isChatMessage } from "./messages/message-guards.ts";
 export { messageToText } from "./messages/message-to-text.ts";
 
-export { BaseGroupChat, type Speakers } from "./teams/base-group-chat.ts";
+export { ListMemory, type ListMemoryOptions } from "./memory/list-memory.ts";
+export type { Memory, MemoryContent } from "./memory/memory.ts";
+
+export { BaseGroupChat, type NextTurn, type Speakers } from "./teams/base-group-chat.ts";
 export type { GroupChatOptions } from "./teams/group-chat-options.ts";
 export type { Activation, DiGraph, DiGraphEdge, DiGraphNode, EdgeCondition } from "./teams/graph/di-graph.ts";
 export { type AddEdgeOptions, type AddNodeOptions, DiGraphBuilder } from "./teams/graph/di-graph-builder.ts";
 export { GraphFlow, type GraphFlowOptions } from "./teams/graph/graph-flow.ts";
+export { MagenticOneGroupChat, type MagenticOneGroupChatOptions } from "./teams/magentic/magentic-one-group-chat.ts";
 export { RoundRobinGroupChat, type RoundRobinGroupChatOptions } from "./teams/round-robin-group-chat.ts";
 export { SelectorGroupChat } from "./teams/selector-group-chat.ts";
 export type { CandidateFunc, SelectorFunc, SelectorGroupChatOptions } from "./teams/selector-group-chat-options.ts";
 export { Swarm, type SwarmOptions } from "./teams/swarm.ts";
 export type { Participant, Team } from "./teams/team.ts";
 
+export {
+  type McpClient,
+  type McpRequestOptions,
+  mcpTools,
+  type McpTools,
+  type McpToolsOptions,
+} from "./tools/mcp-tools.ts";
 export { tool, type Tool, type ToolDefinition } from "./tools/tool.ts";
 export { ExternalTermination } from "./conditions/external-termination.ts";
 export { FunctionCallTermination } from "./conditions/function-call-termination.ts";

@@ -10,6 +10,7 @@ import {
 import * as z from "zod";
 import { jsonObjectSchema } from "../common/json.ts";
 import type { ChatCompletionContext } from "../contexts/chat-completion-context.ts";
+import type { Memory } from "../memory/memory.ts";
 import { type Tool, toJsonSchema } from "../tools/tool.ts";
 import type { AssistantAgentOptions } from "./assistant-agent-options.ts";
 
@@ -30,6 +31,7 @@ const configSchema = z.strictObject({
   reflectOnToolUse: z.boolean().optional(),
   maxToolIterations: z.number().optional(),
   maxToolResultCharacters: z.number().optional(),
+  memory: z.array(componentModelSchema).optional(),
   modelContext: componentModelSchema.optional(),
   outputSchema: jsonObjectSchema.optional(),
   toolCallSummaryFormat: z.string().optional(),
@@ -41,6 +43,7 @@ export function dumpAssistantAgent(options: AssistantAgentOptions): Readonly<Rec
     ...options,
     modelClient: options.modelClient.dumpComponent(),
     tools: options.tools?.map(dumpTool),
+    memory: options.memory?.map(dumpMemory),
     modelContext: options.modelContext?.dumpComponent(),
     outputSchema: options.outputSchema === undefined ? undefined : toJsonSchema(options.outputSchema),
   };
@@ -60,11 +63,14 @@ async function loadOptions(
   config: z.output<typeof configSchema>,
   context: ComponentContext,
 ): Promise<AssistantAgentOptions> {
-  const { modelClient, tools, modelContext, ...rest } = config;
+  const { modelClient, tools, memory, modelContext, ...rest } = config;
   return {
     ...rest,
     modelClient: await context.load<ChatCompletionClient>(modelClient, "modelClient"),
     tools: await Promise.all((tools ?? []).map((each, index) => context.load<Tool>(each, `tools[${index}]`))),
+    ...(memory && {
+      memory: await Promise.all(memory.map((each, index) => context.load<Memory>(each, `memory[${index}]`))),
+    }),
     ...(modelContext && { modelContext: await context.load<ChatCompletionContext>(modelContext, "modelContext") }),
   };
 }
@@ -73,5 +79,12 @@ function dumpTool(tool: Tool): ComponentModel {
   if (tool.dumpComponent !== undefined) return tool.dumpComponent();
   throw new ComponentError(`The tool "${tool.name}" cannot be dumped`, {
     remedy: "Functions cannot be saved. Give the tool a dumpComponent(), or create the agent in code.",
+  });
+}
+
+function dumpMemory(memory: Memory): ComponentModel {
+  if (memory.dumpComponent !== undefined) return memory.dumpComponent();
+  throw new ComponentError(`The memory "${memory.name}" cannot be dumped`, {
+    remedy: "Give it a dumpComponent(), or create the agent in code.",
   });
 }

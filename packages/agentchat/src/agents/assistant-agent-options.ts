@@ -8,6 +8,7 @@ import {
 } from "@fenced/core/options";
 import * as z from "zod";
 import { type ChatCompletionContext, contextOption } from "../contexts/chat-completion-context.ts";
+import { type Memory, memoryOption } from "../memory/memory.ts";
 import type { Tool } from "../tools/tool.ts";
 import { agentName } from "./base-chat-agent.ts";
 import type { Handoff } from "./handoff.ts";
@@ -34,6 +35,11 @@ export interface AssistantAgentOptions {
   readonly maxToolIterations?: number | undefined;
   /** Maximum characters of a tool's result for the model; a longer one keeps its head and tail. Default: 100,000. */
   readonly maxToolResultCharacters?: number | undefined;
+  /**
+   * What the agent knows besides the conversation: asked once in each turn, and told to the model after the system message. Default:
+   * none.
+   */
+  readonly memory?: readonly Memory[] | undefined;
   /** Which messages the model sees. Do not share it between agents. Default: an `UnboundedChatCompletionContext`. */
   readonly modelContext?: ChatCompletionContext | undefined;
   /**
@@ -68,6 +74,7 @@ export const assistantAgentOptions: z.ZodType<AssistantAgentOptions> = optionsSc
   reflectOnToolUse: z.boolean().exactOptional(),
   maxToolIterations: wholeNumberOption({ from: 1 }).exactOptional(),
   maxToolResultCharacters: wholeNumberOption({ from: 0, unit: "characters" }).exactOptional(),
+  memory: z.array(memoryOption).exactOptional(),
   modelContext: contextOption.exactOptional(),
   outputSchema: objectOption<z.ZodType | JsonObject>([], "a zod schema or JSON Schema").exactOptional(),
   toolCallSummaryFormat: z.string().exactOptional(),

@@ -14,9 +14,12 @@ import { jsonObjectSchema, mapSchema } from "../common/json.ts";
 import { parseState } from "../common/parse-state.ts";
 import type { SignalOptions } from "../common/signal-option.ts";
 import { UnboundedChatCompletionContext } from "../contexts/unbounded-chat-completion-context.ts";
+import type { MemoryContent } from "../memory/memory.ts";
+import { memoryMessage, recall } from "../memory/recall.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import {
+  memoryQueryEvent,
   structuredMessage,
   textMessage,
   toolCallExecutionEvent,
@@ -120,11 +123,13 @@ export class AssistantAgent extends BaseChatAgent {
   }
 
   async *#answer(messages: readonly ChatMessage[], turn: Turn): Items<void> {
-    const { modelContext, maxToolIterations, reflectOnToolUse, handoffs } = this.#settings;
+    const { modelContext, maxToolIterations, reflectOnToolUse, handoffs, memory } = this.#settings;
     for (const message of messages.flatMap(messageToModelMessages)) await modelContext.addMessage(message);
+    const known = await recall(memory, messages, { signal: turn.signal });
+    if (known.length > 0) yield turn.record(memoryQueryEvent({ source: this.name, content: known }));
 
     for (let left = maxToolIterations; ; left--) {
-      const answer = yield* this.#askModel(turn, { withTools: left > 0 });
+      const answer = yield* this.#askModel(turn, { withTools: left > 0, known });
       const calls = toolCallsOf(answer);
       if (calls.length === 0) return yield turn.response(this.#finalMessage(answer));
 
@@ -136,10 +141,15 @@ export class AssistantAgent extends BaseChatAgent {
   }
 
   /** Asks the model about the conversation so far and remembers its answer. */
-  async *#askModel(turn: Turn, { withTools }: { readonly withTools: boolean }): Items<ModelAnswer> {
+  async *#askModel(
+    turn: Turn,
+    { withTools, known }: { readonly withTools: boolean; readonly known: readonly MemoryContent[] },
+  ): Items<ModelAnswer> {
     const { modelClient, modelContext, modelClientStream, outputSchema, systemMessage } = this.#settings;
     const system: ModelMessage[] = systemMessage === "" ? [] : [{ role: "system", content: systemMessage }];
-    const messages = [...system, ...(await modelContext.getMessages())];
+    // Not in the context: what a memory knows may be different in the next turn.
+    const remembered = memoryMessage(known) ?? [];
+    const messages = [...system, remembered, await modelContext.getMessages()].flat();
     const asked =
       outputSchema === undefined
         ? { messages, request: {} }
@@ -214,6 +224,7 @@ function completeSettings(options: AssistantAgentOptions) {
     reflectOnToolUse: options.reflectOnToolUse ?? options.outputSchema !== undefined,
     maxToolIterations: options.maxToolIterations ?? 1,
     maxToolResultCharacters: options.maxToolResultCharacters ?? 100_000,
+    memory: [...(options.memory ?? [])],
     modelContext: options.modelContext ?? new UnboundedChatCompletionContext(),
     outputSchema: options.outputSchema,
     toolCallSummaryFormat: options.toolCallSummaryFormat ?? "{result}",

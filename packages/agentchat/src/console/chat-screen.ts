@@ -138,6 +138,8 @@ function noteOf(message: AgentMessage): string | undefined {
       return message.retryAttempt === 0 ? "code" : `code, attempt ${message.retryAttempt + 1}`;
     case "HandoffMessage":
       return `to ${message.target}`;
+    case "MemoryQueryEvent":
+      return "memory";
     case "SelectSpeakerEvent":
       return "next";
     case "SelectorEvent":
@@ -161,6 +163,7 @@ function lookOf(message: AgentMessage): Look | undefined {
   switch (message.type) {
     case "CodeExecutionEvent":
       return message.result.exitCode === 0 ? "output" : "failure";
+    case "MemoryQueryEvent":
     case "SelectSpeakerEvent":
     case "SelectorEvent":
     case "ThoughtEvent":

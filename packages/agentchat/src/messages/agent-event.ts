@@ -1,5 +1,6 @@
 import type { CodeBlock, ToolCall, ToolResult } from "@fenced/core";
 import type { JsonCodeResult } from "@fenced/core/web";
+import type { MemoryContent } from "../memory/memory.ts";
 import type { ChatMessage } from "./chat-message.ts";
 import type { MessageBase } from "./message-base.ts";
 
@@ -88,6 +89,12 @@ export interface SelectorEvent extends MessageBase {
   readonly content: string;
 }
 
+/** What an agent's memories know about what it was told. */
+export interface MemoryQueryEvent extends MessageBase {
+  readonly type: "MemoryQueryEvent";
+  readonly content: readonly MemoryContent[];
+}
+
 /** What happens inside an agent's turn, or in a team. Other agents do not receive it. */
 export type AgentEvent =
   | CodeGenerationEvent
@@ -100,7 +107,8 @@ export type AgentEvent =
   | CodeApprovalRequestEvent
   | UserInputRequestedEvent
   | SelectSpeakerEvent
-  | SelectorEvent;
+  | SelectorEvent
+  | MemoryQueryEvent;
 
 /** Any message or event of a chat, distinguished by `type`. */
 export type AgentMessage = ChatMessage | AgentEvent;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../common/json.ts";
+import { memoryContentSchema } from "../memory/memory.ts";
 import {
   contentPartSchema,
   modelMessageSchema,
@@ -96,6 +97,7 @@ const eventSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("UserInputRequestedEvent"), ...base, requestId: z.string() }),
   z.object({ type: z.literal("SelectSpeakerEvent"), ...base, content: z.array(z.string()) }),
   z.object({ type: z.literal("SelectorEvent"), ...text }),
+  z.object({ type: z.literal("MemoryQueryEvent"), ...base, content: z.array(memoryContentSchema) }),
 ]);
 
 /** The same for messages and events. */

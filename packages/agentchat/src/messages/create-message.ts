@@ -3,6 +3,7 @@ import type { CodeBlock, CodeResult, JsonValue, ModelMessage, TextContent, ToolC
 import { checkOptions, optionsSchema } from "@fenced/core/options";
 import { toJson } from "@fenced/core/web";
 import * as z from "zod";
+import type { MemoryContent } from "../memory/memory.ts";
 import {
   contentPartSchema,
   modelMessageSchema,
@@ -14,6 +15,7 @@ import type {
   CodeExecutionEvent,
   CodeGenerationEvent,
   CodeOutputEvent,
+  MemoryQueryEvent,
   ModelClientStreamingChunkEvent,
   SelectorEvent,
   SelectSpeakerEvent,
@@ -191,4 +193,11 @@ export function selectSpeakerEvent(
 /** Creates a `SelectorEvent`. */
 export function selectorEvent(options: MessageOptions & { readonly content: string }): SelectorEvent {
   return { type: "SelectorEvent", ...messageBase(options), content: options.content };
+}
+
+/** Creates a `MemoryQueryEvent`. */
+export function memoryQueryEvent(
+  options: MessageOptions & { readonly content: readonly MemoryContent[] },
+): MemoryQueryEvent {
+  return { type: "MemoryQueryEvent", ...messageBase(options), content: options.content };
 }

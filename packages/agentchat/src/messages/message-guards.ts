@@ -22,6 +22,7 @@ const eventTypes: ReadonlySet<string> = new Set<AgentEvent["type"]>([
   "UserInputRequestedEvent",
   "SelectSpeakerEvent",
   "SelectorEvent",
+  "MemoryQueryEvent",
 ]);
 
 /** True for what agents say to each other; false for events and for the last item of a stream. */

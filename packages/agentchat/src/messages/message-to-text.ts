@@ -21,6 +21,8 @@ export function messageToText(message: AgentMessage): string {
       return message.blocks.map(({ code }) => code).join("\n");
     case "UserInputRequestedEvent":
       return "";
+    case "MemoryQueryEvent":
+      return message.content.map(({ content }) => content).join("\n");
     case "SelectSpeakerEvent":
       return message.content.join(", ");
     default:

@@ -22,6 +22,15 @@ type Items<Result> = AsyncGenerator<AgentMessage | TaskResult, Result, void>;
 /** The names of the next speakers. Several speak at the same time; none ends the chat. */
 export type Speakers = readonly string[];
 
+/** The next turn of a team that speaks itself, besides its participants. */
+export interface NextTurn {
+  readonly speakers: Speakers;
+  /** What the team says to all participants before the turn, with its name as the source. Default: nothing. */
+  readonly say?: readonly ChatMessage[] | undefined;
+  /** Reset all participants before that; they do not hear anything older. Default: false. */
+  readonly startOver?: boolean | undefined;
+}
+
 /**
  * The base class of teams. A subclass chooses the next speakers; this class runs their turns, passes messages on, checks
  * the termination condition, and handles saving, pausing and stopping.
@@ -120,8 +129,8 @@ export abstract class BaseGroupChat implements Team {
   }
 
   /**
-   * Returns who speaks next. It must not change the team: if the turn fails, the next run calls it again. A generator may
-   * yield events first.
+   * Returns who speaks next. It must not change the team before its last step that may fail: if it fails, or the turn does, the
+   * next run calls it again. A generator may yield events first.
    *
    * @param history - all messages and events so far.
    * @param options - the signal of the run.
@@ -129,7 +138,7 @@ export abstract class BaseGroupChat implements Team {
   protected abstract selectSpeakers(
     history: readonly AgentMessage[],
     options: { readonly signal: AbortSignal },
-  ): Speakers | Promise<Speakers> | AsyncGenerator<AgentMessage, Speakers, void>;
+  ): Speakers | NextTurn | Promise<Speakers | NextTurn> | AsyncGenerator<AgentMessage, Speakers | NextTurn, void>;
 
   /**
    * Called with the messages of a task, and with the messages and events of a turn.
@@ -193,7 +202,9 @@ export abstract class BaseGroupChat implements Team {
       await setImmediate();
       await this.#gate.pass(signal);
       signal.throwIfAborted();
-      const speakers = yield* this.#nextSpeakers(messages, signal);
+      const { speakers, said } = yield* this.#nextTurn(messages, signal);
+      stopReason = await this.#reasonToStop(said);
+      if (stopReason !== undefined) break;
       if (speakers.length === 0) return { messages, stopReason: this.endReason };
       const heard = (news: readonly AgentMessage[], speaker?: string): unknown => this.heard(news, speaker);
       const turn = { log: this.#log, gate: this.#gate, heard, signal };
@@ -206,12 +217,12 @@ export abstract class BaseGroupChat implements Team {
     return { messages, stopReason };
   }
 
-  async *#nextSpeakers(
+  async *#nextTurn(
     messages: AgentMessage[],
     signal: AbortSignal,
-  ): AsyncGenerator<AgentMessage, readonly Participant[], void> {
+  ): AsyncGenerator<AgentMessage, { speakers: readonly Participant[]; said: readonly ChatMessage[] }, void> {
     const { emitTeamEvents = false } = this.#options;
-    if (this.#log.waiting.length > 0) return this.#named(this.#log.waiting);
+    if (this.#log.waiting.length > 0) return { speakers: this.#named(this.#log.waiting), said: [] };
     const selecting = this.selectSpeakers(this.#log.messages, { signal });
     const events = Symbol.asyncIterator in selecting ? selecting : noEvents(selecting);
     let step = await events.next();
@@ -220,13 +231,24 @@ export abstract class BaseGroupChat implements Team {
       if (!isPiece(step.value)) messages.push(step.value);
       yield step.value;
     }
-    const speakers = this.#named(step.value);
+    const next: NextTurn = "speakers" in step.value ? step.value : { speakers: step.value };
+    const speakers = this.#named(next.speakers);
+    const said = next.say ?? [];
+    if (next.startOver === true) await this.#startOver();
+    this.#log.add(said, said);
+    messages.push(...said);
+    yield* said;
     if (emitTeamEvents && speakers.length > 0) {
-      const event = selectSpeakerEvent({ source: this.name, content: step.value });
+      const event = selectSpeakerEvent({ source: this.name, content: next.speakers });
       messages.push(event);
       yield event;
     }
-    return speakers;
+    return { speakers, said };
+  }
+
+  async #startOver(): Promise<void> {
+    for (const participant of this.#options.participants) await participant.reset();
+    this.#log.forgetUnread();
   }
 
   async #reasonToStop(news: readonly AgentMessage[]): Promise<string | undefined> {
@@ -269,6 +291,8 @@ export abstract class BaseGroupChat implements Team {
 }
 
 // oxlint-disable-next-line require-yield
-async function* noEvents(speakers: Speakers | Promise<Speakers>): AsyncGenerator<AgentMessage, Speakers, void> {
-  return speakers;
+async function* noEvents(
+  next: Speakers | NextTurn | Promise<Speakers | NextTurn>,
+): AsyncGenerator<AgentMessage, Speakers | NextTurn, void> {
+  return next;
 }

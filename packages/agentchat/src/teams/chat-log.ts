@@ -56,9 +56,14 @@ export class ChatLog {
     this.#unread.set(name, this.unreadOf(name).slice(count));
   }
 
+  /** Participants that start over hear nothing older. */
+  forgetUnread(): void {
+    this.#unread = new Map();
+  }
+
   reset(): void {
     this.#messages = [];
-    this.#unread = new Map();
+    this.forgetUnread();
     this.waiting = [];
   }
 

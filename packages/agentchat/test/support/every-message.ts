@@ -5,6 +5,7 @@ import {
   codeGenerationEvent,
   codeOutputEvent,
   handoffMessage,
+  memoryQueryEvent,
   multiModalMessage,
   selectorEvent,
   selectSpeakerEvent,
@@ -34,6 +35,7 @@ const refused = { allowed: false, protocol: "connect", host: "a.example", port: 
 
 /** One message or event of each type. */
 export const everyMessage: readonly AgentMessage[] = [
+  memoryQueryEvent({ source, content: [{ content: "known", mimeType: "text/markdown", metadata: { a: 1 } }] }),
   textMessage({ source, content: "hello", metadata: { exitCode: "0" } }),
   multiModalMessage({
     source,
