@@ -4,7 +4,7 @@ import { connect, createServer as createTcpServer, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, connectExecutor, InvalidInputError, loadComponent } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
-import { needs } from "@fenced/test-support";
+import { needs, nightly } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { E2BCodeExecutor, type E2BExecutorOptions } from "../../src/index.ts";
 import { killSandbox, sandboxesOf } from "../support/executor-subject.ts";
@@ -52,6 +52,13 @@ async function breakable(url: string): Promise<{ readonly url: string; readonly 
   return { url: urlOf(proxy), cut };
 }
 
+/** When a sandbox ends by itself. */
+async function endOf({ url }: TestServer, id: string): Promise<number> {
+  const response = await fetch(`${url}/sandboxes/${id}`, { headers: { "x-api-key": apiKey } });
+  const sandbox: unknown = await response.json();
+  return Date.parse(String(Reflect.get(Object(sandbox), "endAt")));
+}
+
 function urlOf(server: Pick<Server, "address">): string {
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
@@ -87,6 +94,19 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
     await executor.stop();
     expect(await sandboxesOf(server)).toEqual([]);
   });
+
+  it(
+    "asks for a sandbox that ends soon by itself, and for more time as long as it lives",
+    { ...nightly, timeout },
+    async () => {
+      await using server = await startServer();
+      const executor = executorOn(server);
+      await executor.start();
+      const first = await endOf(server, executor.sandboxId ?? "");
+      expect(first - Date.now()).toBeLessThanOrEqual(120_000);
+      await expect.poll(() => endOf(server, executor.sandboxId ?? ""), { timeout: 90_000 }).toBeGreaterThan(first);
+    },
+  );
 
   it("kills a sandbox in which no session can be started, and says why", { timeout }, async () => {
     await using server = await startServer();

@@ -58,7 +58,7 @@ export async function startProgram(
       }),
       starting,
     );
-    if (!response.ok || !response.body) throw await problemIn(response);
+    if (!response.ok || !response.body) throw await untilAborted(problemIn(response), starting);
     const events = processEvents(response.body);
     const first = await untilAborted(events.next(), starting);
     const pid = first.done === true ? undefined : first.value.start?.pid;
