@@ -10,7 +10,7 @@ import { directoryStore } from "@fenced/checkpoints";
 import { FencedError, InvalidInputError } from "@fenced/core";
 import { nodeListener, onInterruption } from "@fenced/core/runtime";
 import { type CliOptions, parseOptions, UsageError } from "./cli/parse-options.ts";
-import { templatesOf } from "./cli/templates.ts";
+import { checkTemplates, templatesOf } from "./cli/templates.ts";
 import { createE2BHandler } from "./create-e2b-handler.ts";
 
 const interrupted = onInterruption();
@@ -41,6 +41,8 @@ async function run(options: CliOptions): Promise<void> {
   const server = createServer(nodeListener(handler)).listen(port, host);
   // Uploads can take as long as they like.
   server.requestTimeout = 0;
+  // A client that sends its next request just when the server closes an idle connection sees an error.
+  server.keepAliveTimeout = 120_000;
   await once(server, "listening").catch((error: unknown) => {
     throw new UsageError(`The server cannot listen on port ${port} of ${host}: ${reasonOf(error)}.`);
   });
@@ -53,7 +55,9 @@ async function run(options: CliOptions): Promise<void> {
   if (!["localhost", "::1"].includes(host) && !host.startsWith("127.")) {
     say("Warning: the server accepts connections from other machines, without encryption.");
   }
+  const checking = checkTemplates(options, say, interrupted);
   if (!interrupted.aborted) await once(interrupted, "abort");
+  await checking;
   server.close();
   await handler.close();
   server.closeAllConnections();

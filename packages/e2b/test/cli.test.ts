@@ -56,6 +56,21 @@ describe("fenced-e2b", () => {
     taken.close();
   });
 
+  it("says at its start which template cannot be started", { ...needs("docker"), timeout: 120_000 }, async () => {
+    const { child } = start(["--template", "base=fenced-test/there-is-no-such-image"]);
+    try {
+      let said = "";
+      for await (const piece of child.stderr) {
+        said += String(piece);
+        if (said.includes("cannot be started")) break;
+      }
+      expect(said).toMatch(/Warning: the template base cannot be started: .*there-is-no-such-image/);
+    } finally {
+      child.kill("SIGTERM");
+      await once(child, "close");
+    }
+  });
+
   it(
     "serves containers in which /home/user is the home directory",
     { ...needs("docker"), timeout: 120_000 },

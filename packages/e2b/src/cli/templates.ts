@@ -14,6 +14,26 @@ export function templatesOf(options: CliOptions): Readonly<Record<string, Sandbo
   );
 }
 
+/** Starts each template once, and says what does not start: an image that does not exist, a sandbox that this machine cannot have. */
+export async function checkTemplates(
+  options: CliOptions,
+  say: (message: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  // It must not outlive this program.
+  const templates = templatesOf({ ...options, state: undefined });
+  for (const [template, create] of Object.entries(templates)) {
+    try {
+      await using executor = await create({ template, env: {}, allowInternetAccess: true, restore: undefined, signal });
+      await executor.start({ signal });
+    } catch (error) {
+      if (signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      say(`Warning: the template ${template} cannot be started: ${reason}`);
+    }
+  }
+}
+
 async function createExecutor(
   source: string,
   { allowInternetAccess, restore }: SandboxRequest,

@@ -10,7 +10,11 @@ const openedSchema = z.object({ handle: z.int(), size: z.number().nonnegative(),
 /** Answers a request to read a file: whole, a range of it, or compressed. */
 export async function download({ request, url, guest }: Transfer): Promise<Response> {
   const path = url.searchParams.get("path") ?? "";
-  const { result: opened } = await guest.request("open", { path }, openedSchema);
+  const wanted = request.headers.get("range");
+  // A small file comes with the answer, and is closed then.
+  const first = request.method === "GET" && wanted === null ? pieceBytes : 0;
+  const { result: opened, data: beginning } = await guest.request("open", { path, first }, openedSchema);
+  if (beginning.length > first) throw invalidAnswer();
   const file = openFile(guest, opened.handle);
   const name = path.slice(path.lastIndexOf("/") + 1);
   const headers = new Headers({
@@ -23,7 +27,7 @@ export async function download({ request, url, guest }: Transfer): Promise<Respo
     await file.close();
     return new Response(null, { headers });
   }
-  const range = rangeOf(request.headers.get("range"), opened.size);
+  const range = rangeOf(wanted, opened.size);
   if (range === "unsatisfiable") {
     await file.close();
     return new Response(null, { status: 416, headers: { "content-range": `bytes */${opened.size}` } });
@@ -35,16 +39,17 @@ export async function download({ request, url, guest }: Transfer): Promise<Respo
     headers.set("content-length", String(most));
     return new Response(contentOf(file, most), { status: 206, headers });
   }
-  if (opened.size > 0 && acceptsGzip(request.headers.get("accept-encoding"))) {
-    headers.set("content-encoding", "gzip");
-    return new Response(contentOf(file).pipeThrough(new CompressionStream("gzip")), { headers });
+  // The kernel's own files say that they are empty, so only what is read tells.
+  const next = beginning.length > 0 || opened.handle === 0 ? beginning : await file.read(pieceBytes);
+  if (next.length === 0) {
+    if (opened.handle !== 0) await file.close();
+    return new Response(new Uint8Array(), { headers });
   }
-  if (opened.size > 0) return new Response(contentOf(file), { headers });
-  // The kernel's own files say that they are empty.
-  const first = await file.read(pieceBytes);
-  if (first.length > 0) return new Response(contentOf(file, Infinity, first), { headers });
-  await file.close();
-  return new Response(new Uint8Array(), { headers });
+  const content = opened.handle === 0 ? ReadableStream.from([next]) : contentOf(file, Infinity, next);
+  const isPlain = opened.size === 0 || !acceptsGzip(request.headers.get("accept-encoding"));
+  if (isPlain) return new Response(content, { headers });
+  headers.set("content-encoding", "gzip");
+  return new Response(content.pipeThrough(new CompressionStream("gzip")), { headers });
 }
 
 /** A file that is open in the sandbox. */

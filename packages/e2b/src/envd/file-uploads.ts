@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
-import type { JsonObject } from "@fenced/core";
+import { ByteQueue, type JsonObject } from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import * as z from "zod";
 import type { Guest } from "../guest/guest.ts";
@@ -13,6 +13,7 @@ const [mostDrained, drainMs] = [67_108_864, 5000];
 /** Files of one upload. */
 const mostFiles = 10_000;
 const createdSchema = z.object({ handle: z.int(), path: z.string() });
+const putSchema = z.object({ path: z.string(), metadata: z.record(z.string(), z.string()) });
 const metadataSchema = z.object({ metadata: z.record(z.string(), z.string()) });
 
 /** Writes the files of a request. The rest of a body that is refused is read, within limits. */
@@ -92,26 +93,40 @@ interface FileToWrite {
 }
 
 async function write(guest: Guest, { path, content, metadata }: FileToWrite): Promise<JsonObject> {
-  const { result: created } = await guest.request("create", { path }, createdSchema);
-  const { handle } = created;
+  // A small file is written in one step.
+  const start = new ByteQueue();
+  let opened: { readonly handle: number; readonly path: string } | undefined;
   try {
     for await (const piece of content) {
-      for (let at = 0; at < piece.length; at += pieceBytes) {
-        await guest.request("write", { handle }, z.unknown(), piece.subarray(at, at + pieceBytes));
+      if (!opened) start.add(piece);
+      if (start.length <= pieceBytes && !opened) continue;
+      opened ??= (await guest.request("create", { path }, createdSchema)).result;
+      const bytes = start.length > 0 ? start.take() : piece;
+      for (let at = 0; at < bytes.length; at += pieceBytes) {
+        const { handle } = opened;
+        await guest.request("write", { handle }, z.unknown(), bytes.subarray(at, at + pieceBytes));
       }
     }
+    if (!opened) {
+      const { result } = await guest.request("put", { path, metadata: { ...metadata } }, putSchema, start.take());
+      return described(result);
+    }
+    const { handle } = opened;
     const { result } = await guest.request("metadata", { handle, metadata: { ...metadata } }, metadataSchema);
-    const kept = Object.keys(result.metadata).length > 0 ? { metadata: result.metadata } : {};
-    const name = created.path.slice(created.path.lastIndexOf("/") + 1);
-    return { name, path: created.path, type: "file", ...kept };
+    return described({ path: opened.path, metadata: result.metadata });
   } catch (error) {
     if (error instanceof ConnectError) throw error;
     throw new ConnectError("invalid_argument", "The request's body ended early, or cannot be decoded", {
       cause: error,
     });
   } finally {
-    await guest.request("close", { handle }, z.unknown()).catch(() => {});
+    if (opened) await guest.request("close", { handle: opened.handle }, z.unknown()).catch(() => {});
   }
+}
+
+function described({ path, metadata }: z.infer<typeof putSchema>): JsonObject {
+  const kept = Object.keys(metadata).length > 0 ? { metadata } : {};
+  return { name: path.slice(path.lastIndexOf("/") + 1), path, type: "file", ...kept };
 }
 
 interface Parts {
