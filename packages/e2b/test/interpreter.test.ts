@@ -226,7 +226,7 @@ print("ü😀")
     const awaiting = await sandbox.runCode("const a = await Promise.resolve(10);\n[f(), C.name, typeof this]", {
       language,
     });
-    expect(awaiting.text).toBe("[ 15, 'C', 'undefined' ]");
+    expect(awaiting.text).toBe("[ 15, 'C', 'object' ]");
     const imported = await sandbox.runCode("import { basename } from 'node:path'\nconsole.log(basename('/é'))", {
       language,
     });
