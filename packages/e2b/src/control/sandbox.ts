@@ -43,7 +43,7 @@ export class Sandbox {
       env: settings.env,
       home: executor.workspacePath,
     };
-    this.processes = new SandboxProcesses({ ...surroundings, guest: () => this.guest() });
+    this.processes = new SandboxProcesses(surroundings);
     this.contexts = new Contexts(surroundings);
   }
 

@@ -3,8 +3,8 @@ import * as z from "zod";
 import type { Sandbox } from "../control/sandbox.ts";
 import { ConnectError } from "./connect-error.ts";
 import { bytesSchema, type Call, serverStream, unary } from "./connect-protocol.ts";
-import type { ProcessEvent } from "./process-output.ts";
-import type { EndedProcess, ProcessSelector, SandboxProcess } from "./sandbox-processes.ts";
+import type { ProcessEvent } from "./process-events.ts";
+import type { FollowedProcess, ProcessSelector, SandboxProcess } from "./sandbox-processes.ts";
 import { keepaliveMs, withKeepalives } from "./with-keepalives.ts";
 
 const words = z.string().regex(/^[^\0]*$/, "must not contain a NUL character");
@@ -46,11 +46,11 @@ export async function processService(method: string, request: Request, sandbox: 
       return serverStream(request, sandbox, startSchema, (message, call) => start(sandbox, message, call));
     case "Connect":
       return serverStream(request, sandbox, selected, (message, call) =>
-        follow(processes.find(message.process), undefined, call),
+        told(() => processes.follow(message.process, call.signal), call),
       );
     case "List":
       return unary(request, sandbox, z.unknown(), async () => ({
-        processes: processes.running.map((each) => described(each)),
+        processes: (await processes.running()).map((each) => described(each)),
       }));
     case "SendInput":
       return unary(request, sandbox, inputSchema, async ({ process, input }) => {
@@ -82,26 +82,21 @@ export async function processService(method: string, request: Request, sandbox: 
   }
 }
 
-async function* start(
+function start(
   { processes }: Sandbox,
   { process: config, pty, tag, stdin }: z.infer<typeof startSchema>,
   call: Call,
 ): AsyncGenerator<JsonValue, void, void> {
   const timeoutMs = timeLimit(call.headers);
   const wanted = { config, tag, hasInput: stdin && !pty, terminal: pty?.size, timeoutMs };
-  const started = await processes.start(wanted, call.signal);
-  yield* follow(started.process, started.events, call);
+  return told(() => processes.start(wanted, call.signal), call);
 }
 
 /** Yields the events of a process. */
-async function* follow(
-  process: EndedProcess,
-  events: AsyncIterable<ProcessEvent> | undefined,
-  { signal, headers }: Call,
-): AsyncGenerator<JsonValue, void, void> {
-  const heard = events ?? process.output.read(signal);
-  yield { event: { start: { pid: process.pid } } };
-  for await (const event of withKeepalives(heard, keepaliveMs(headers))) yield { event: eventOf(event) };
+async function* told(follow: () => Promise<FollowedProcess>, { headers }: Call): AsyncGenerator<JsonValue, void, void> {
+  const { pid, events } = await follow();
+  yield { event: { start: { pid } } };
+  for await (const event of withKeepalives(events, keepaliveMs(headers))) yield { event: eventOf(event) };
 }
 
 function eventOf(event: ProcessEvent | "keepalive"): JsonObject {

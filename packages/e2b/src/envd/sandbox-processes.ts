@@ -1,23 +1,27 @@
-import { readFileSync } from "node:fs";
-import type { ExecutorProcesses, RunningProcess } from "@fenced/core";
-import { afterMs, untilAborted } from "@fenced/core/abort";
-import * as z from "zod";
-import type { Guest } from "../guest/guest.ts";
+import {
+  type ConnectedProcess,
+  type ExecutorProcesses,
+  InvalidInputError,
+  type ListedProcess,
+  type ProcessExit,
+  type RunningProcess,
+} from "@fenced/core";
 import { ConnectError } from "./connect-error.ts";
-import { ProcessOutput, type ProcessEvent } from "./process-output.ts";
+import { type ProcessEvent, processEvents } from "./process-events.ts";
 
-const terminalProgram: string = readFileSync(new URL("./terminal.py", import.meta.url), "utf8");
-/** Says its process id, and becomes the program. Images without bash have a shell that does for most commands. */
-const launcher =
-  'echo "$$" >&2; if [ "$1" = /bin/bash ] && [ ! -x /bin/bash ]; then shift; exec /bin/sh "$@"; fi; exec "$@"';
+/**
+ * Becomes the program, whose tag is before it. Images without bash have a shell that does for most commands. What is started
+ * with it is a client's process.
+ */
+const launcher = 'shift; if [ "$1" = /bin/bash ] && [ ! -x /bin/bash ]; then shift; exec /bin/sh "$@"; fi; exec "$@"';
 
-/** How long a process that has ended is remembered, in milliseconds, and how many are. */
+/** How long the tag of a process that has ended is remembered, in milliseconds, and of how many. */
 const rememberedMs = 30_000;
 const mostRemembered = 1000;
 /** Bytes of input that all programs of a sandbox may have left unread, and what each piece of it counts besides. */
 const [mostUnread, pieceBytes] = [16_777_216, 1024];
-/** Where the process id must be in standard error. Loaders complain of variables before it. */
-const longestStart = 16_384;
+/** The exit code of a program whose directory is missing. */
+const noDirectory = 125;
 
 /** A program to start, as the protocol has it. */
 interface ProcessConfig {
@@ -52,38 +56,49 @@ interface ProcessSurroundings {
   readonly env: Readonly<Record<string, string>>;
   /** The home directory; `undefined` if it is not known. */
   readonly home: string | undefined;
-  readonly guest: () => Promise<Guest>;
 }
 
-/** A process, from its start until it is forgotten. */
+/** A process and what it does, for one client. */
+export interface FollowedProcess {
+  readonly pid: number;
+  readonly events: AsyncIterable<ProcessEvent>;
+}
+
+/** A process as it is listed. */
 export interface SandboxProcess {
   readonly pid: number;
   readonly config: ProcessConfig;
   readonly tag: string | undefined;
-  readonly output: ProcessOutput;
-  readonly isTerminal: boolean;
-  readonly running: RunningProcess;
+}
+
+/** What this server knows of a process besides what its executor does. */
+interface KnownProcess extends SandboxProcess {
+  /** Reads nothing. */
+  readonly handle: RunningProcess & Pick<ConnectedProcess, "resize">;
   readonly input: WritableStreamDefaultWriter<Uint8Array> | undefined;
   /** The last signal that a client sent. */
   signal: "SIGKILL" | "SIGTERM" | undefined;
+  isOver: boolean;
 }
 
-/** What is still known of a process that has ended. */
-export type EndedProcess = Pick<SandboxProcess, "pid" | "tag" | "output">;
-
-/** The processes that clients have started in a sandbox. */
+/** The processes that clients have started in a sandbox: those of its executor, by the rules of the protocol. */
 export class SandboxProcesses {
   readonly #surroundings: ProcessSurroundings;
-  readonly #processes = new Map<number, SandboxProcess>();
-  readonly #ended = new Map<number, EndedProcess>();
+  readonly #known = new Map<number, KnownProcess>();
   #unread = 0;
 
   constructor(surroundings: ProcessSurroundings) {
     this.#surroundings = surroundings;
   }
 
-  get running(): readonly SandboxProcess[] {
-    return [...this.#processes.values()];
+  /** Those that run, also from before this server was started. */
+  async running(): Promise<readonly SandboxProcess[]> {
+    const listed = await this.#processes.list();
+    return listed.flatMap((each) => {
+      const known = this.#known.get(each.pid);
+      const found = known && !known.isOver ? known : describedBy(each);
+      return found ? [found] : [];
+    });
   }
 
   /**
@@ -91,66 +106,42 @@ export class SandboxProcesses {
    *
    * @throws ConnectError if it cannot be started.
    */
-  async start(
-    start: ProcessStart,
-    signal: AbortSignal,
-  ): Promise<{ readonly process: SandboxProcess; readonly events: AsyncIterable<ProcessEvent> }> {
-    const { config, tag, hasInput, terminal, timeoutMs } = start;
-    const running = await this.#launch(start);
-    const stderr = running.stderr.getReader();
-    const { pid, rest } = await untilAborted(processIdFrom(stderr), signal).catch(async (error: unknown) => {
-      // Does nothing if it has ended by itself.
-      await running.kill();
-      await running.stdout.cancel();
-      const { exitCode } = await running.wait();
-      if (exitCode !== 125) throw error;
-      throw new ConnectError("invalid_argument", `cwd '${config.cwd ?? ""}' does not exist`);
-    });
-    const output = new ProcessOutput();
-    const input = hasInput || terminal ? writerOf(running) : undefined;
-    const process: SandboxProcess = {
+  async start(start: ProcessStart, signal: AbortSignal): Promise<FollowedProcess> {
+    const { config, tag } = start;
+    const cwd = directoryOf(config);
+    if (cwd !== ".") await this.#assertDirectory(cwd, config.cwd ?? "");
+    const handle = await this.#launch(start, cwd);
+    const { pid } = handle;
+    if (pid === undefined) throw await notStarted(handle);
+    const known = this.#remember({
       pid,
       config,
       tag,
-      output,
-      isTerminal: terminal !== undefined,
-      running,
-      input,
+      handle,
+      input: writerOf(handle),
       signal: undefined,
-    };
-    this.#ended.delete(pid);
-    this.#processes.set(pid, process);
-    // Nothing that it writes before this would be heard.
-    const events = output.read(signal);
-    void this.#follow(process, { stderr, rest, timeoutMs });
-    return { process, events };
+      isOver: false,
+    });
+    return { pid, events: processEvents(handle, { signal, endOf: (exit) => endOf(exit, known) }) };
   }
 
   /**
-   * Returns a process that runs or has just ended.
+   * Follows a process that runs or has just ended, from now on.
    *
    * @throws ConnectError if there is none.
    */
-  find(selector: ProcessSelector): EndedProcess {
-    const found = among(this.#processes, selector) ?? among(this.#ended, selector);
-    if (found) return found;
-    throw notFound(selector);
-  }
-
-  /** @throws ConnectError if there is none. */
-  findRunning(selector: ProcessSelector): SandboxProcess {
-    const found = among(this.#processes, selector);
-    if (found) return found;
-    throw notFound(selector);
+  async follow(selector: ProcessSelector, signal: AbortSignal): Promise<FollowedProcess> {
+    const known = await this.#find(selector);
+    const { pid } = known;
+    const handle = await this.#connect(pid, selector);
+    return { pid, events: processEvents(handle, { signal, endOf: (exit) => endOf(exit, known) }) };
   }
 
   /** Sends a signal to a process; SIGKILL also ends everything that it has started. */
   async signal(selector: ProcessSelector, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
-    const process = this.findRunning(selector);
-    process.signal = signal;
-    if (signal === "SIGKILL") return process.running.kill();
-    const guest = await this.#surroundings.guest();
-    await guest.request("signal", { pid: process.pid, signal }, z.unknown());
+    const known = await this.#findRunning(selector);
+    known.signal = signal;
+    await known.handle.kill(signal);
   }
 
   /**
@@ -159,7 +150,7 @@ export class SandboxProcesses {
    * @throws ConnectError if it takes none, or too much of the input of all programs waits to be read.
    */
   async write(selector: ProcessSelector, bytes: Uint8Array): Promise<void> {
-    const { input } = this.findRunning(selector);
+    const { input } = await this.#findRunning(selector);
     if (!input) throw noInput();
     const size = bytes.length + pieceBytes;
     if (this.#unread > 0 && this.#unread + size > mostUnread) {
@@ -176,122 +167,106 @@ export class SandboxProcesses {
   }
 
   async closeInput(selector: ProcessSelector): Promise<void> {
-    const { input, isTerminal } = this.findRunning(selector);
-    if (isTerminal) throw new ConnectError("failed_precondition", "A terminal has no end of input: send Ctrl-D");
+    const { input, handle } = await this.#findRunning(selector);
+    if (handle.resize) throw new ConnectError("failed_precondition", "A terminal has no end of input: send Ctrl-D");
     if (!input) throw noInput();
     await input.close().catch(() => {});
   }
 
   async resize(selector: ProcessSelector, { rows, cols }: TerminalSize): Promise<void> {
-    const { pid, isTerminal } = this.findRunning(selector);
-    if (!isTerminal) throw new ConnectError("failed_precondition", "The process has no terminal");
-    const guest = await this.#surroundings.guest();
-    await guest.request("resize", { pid, rows, columns: cols }, z.unknown());
+    const { handle } = await this.#findRunning(selector);
+    if (!handle.resize) throw new ConnectError("failed_precondition", "The process has no terminal");
+    await handle.resize({ rows, columns: cols });
   }
 
-  async #launch({ config, hasInput, terminal }: ProcessStart): Promise<RunningProcess> {
-    const { processes, env, home } = this.#surroundings;
-    const program = [config.cmd, ...config.args];
-    const command: readonly [string, ...string[]] = terminal
-      ? ["python3", "-ISc", terminalProgram, String(terminal.rows), String(terminal.cols), ...program]
-      : ["/bin/sh", "-c", launcher, "sh", ...program];
-    const given = config.cwd ?? ".";
-    const cwd = given === "~" ? "." : given.replace(/^~\//, "./");
+  get #processes(): ExecutorProcesses {
+    return this.#surroundings.processes();
+  }
+
+  /** The client learns of it before the process has started, so another program has to look. */
+  async #assertDirectory(cwd: string, given: string): Promise<void> {
+    await using looking = await this.#processes.start({ command: ["true"], cwd });
+    const { exitCode } = await looking.wait();
+    if (exitCode === noDirectory) throw new ConnectError("invalid_argument", `cwd '${given}' does not exist`);
+  }
+
+  #launch(
+    { config, tag = "", hasInput, terminal, timeoutMs }: ProcessStart,
+    cwd: string,
+  ): Promise<RunningProcess & Pick<ConnectedProcess, "resize">> {
+    const { env, home } = this.#surroundings;
+    const command: readonly [string, ...string[]] = ["/bin/sh", "-c", launcher, "sh", tag, config.cmd, ...config.args];
     const options = {
       command,
-      cwd: cwd === "" ? "." : cwd,
+      cwd,
       env: { ...(home !== undefined && { HOME: home }), ...env, ...config.envs },
+      ...(timeoutMs !== undefined && { timeoutMs }),
     };
-    return hasInput || terminal ? processes().start({ ...options, stdin: true }) : processes().start(options);
+    if (terminal) return this.#processes.start({ ...options, pty: { columns: terminal.cols, rows: terminal.rows } });
+    return hasInput ? this.#processes.start({ ...options, stdin: true }) : this.#processes.start(options);
   }
 
-  /** Passes a process's output on until it has ended. */
-  async #follow(
-    process: SandboxProcess,
-    { stderr, rest, timeoutMs }: StderrSoFar & { readonly timeoutMs: number | undefined },
-  ): Promise<void> {
-    const { pid, output, running, isTerminal } = process;
-    const lateness = new AbortController();
-    const cancel = afterMs(timeoutMs ?? Infinity, () => {
-      lateness.abort();
-      void running.kill();
-    });
-    const write = (kind: "stdout" | "stderr" | "pty") => async (bytes: Uint8Array) => output.write({ kind, bytes });
-    const stdout = running.stdout.getReader();
-    const outputs = [
-      pump(stdout, write(isTerminal ? "pty" : "stdout")),
-      // The program that makes a terminal says nothing more.
-      pump(stderr, isTerminal ? async () => {} : write("stderr"), rest),
-    ];
+  async #connect(pid: number, selector: ProcessSelector): Promise<ConnectedProcess> {
     try {
-      await Promise.all(outputs);
-      const { exitCode } = await running.wait();
-      output.end(lateness.signal.aborted ? late() : endOf(exitCode, process.signal));
+      return await this.#processes.connect(pid);
     } catch (error) {
-      output.end(new ConnectError("unavailable", "The sandbox has ended", { cause: error }));
-    } finally {
-      cancel();
-      if (this.#processes.get(pid) === process) this.#processes.delete(pid);
-      this.#remember(process);
+      throw InvalidInputError.isInstance(error) ? notFound(selector) : error;
     }
   }
 
-  #remember({ pid, tag, output }: SandboxProcess): void {
-    const ended: EndedProcess = { pid, tag, output };
-    this.#ended.set(pid, ended);
-    for (const oldest of this.#ended.keys()) {
-      if (this.#ended.size <= mostRemembered) break;
-      this.#ended.delete(oldest);
-    }
-    setTimeout(() => {
-      if (this.#ended.get(pid) === ended) this.#ended.delete(pid);
-    }, rememberedMs).unref();
+  async #findRunning(selector: ProcessSelector): Promise<KnownProcess> {
+    const known = await this.#find(selector);
+    if (known.isOver) throw notFound(selector);
+    return known;
   }
-}
 
-function among<P extends EndedProcess>(processes: ReadonlyMap<number, P>, selector: ProcessSelector): P | undefined {
-  if ("pid" in selector) return processes.get(selector.pid);
-  return [...processes.values()].findLast(({ tag }) => tag === selector.tag);
-}
+  /** @throws ConnectError if there is none. */
+  async #find(selector: ProcessSelector): Promise<KnownProcess> {
+    const isMeant = ({ pid, tag }: SandboxProcess): boolean =>
+      "pid" in selector ? pid === selector.pid : tag === selector.tag;
+    const all = [...this.#known.values()];
+    const known = all.findLast((each) => isMeant(each) && !each.isOver) ?? all.findLast((each) => isMeant(each));
+    if (known) return known;
+    const left = (await this.running()).findLast((each) => isMeant(each));
+    if (!left) throw notFound(selector);
+    const handle = await this.#connect(left.pid, selector);
+    await Promise.all([handle.stdout.cancel(), handle.stderr.cancel()]);
+    return (
+      this.#known.get(left.pid) ??
+      this.#remember({ ...left, handle, input: writerOf(handle), signal: undefined, isOver: false })
+    );
+  }
 
-/** Standard error without the line that is the process id. */
-interface StderrSoFar {
-  readonly stderr: ReadableStreamDefaultReader<Uint8Array>;
-  readonly rest: Uint8Array;
-}
-
-/** Reads standard error up to a line that is a process id. */
-async function processIdFrom(
-  stderr: ReadableStreamDefaultReader<Uint8Array>,
-): Promise<{ readonly pid: number; readonly rest: Uint8Array }> {
-  let text = Buffer.alloc(0);
-  for (;;) {
-    for (let start = 0, end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start)) {
-      const line = text.toString("latin1", start, end);
-      if (/^[1-9]\d{0,9}$/.test(line)) {
-        return { pid: Number(line), rest: Buffer.concat([text.subarray(0, start), text.subarray(end + 1)]) };
+  #remember(known: KnownProcess): KnownProcess {
+    const { pid, handle } = known;
+    this.#known.delete(pid);
+    this.#known.set(pid, known);
+    const end = (): void => {
+      known.isOver = true;
+      const over = [...this.#known.values()].filter(({ isOver }) => isOver);
+      for (const each of over.slice(0, Math.max(0, over.length - mostRemembered))) {
+        this.#known.delete(each.pid);
       }
-    }
-    const { done, value } = await stderr.read();
-    if (done || text.length > longestStart) {
-      const said = text.toString().trim().slice(0, 500);
-      throw new ConnectError("internal", `The process could not be started${said === "" ? "" : `: ${said}`}`);
-    }
-    text = Buffer.concat([text, value]);
+      setTimeout(() => {
+        if (this.#known.get(pid) === known) this.#known.delete(pid);
+      }, rememberedMs).unref();
+    };
+    handle.wait().then(end, end);
+    return known;
   }
 }
 
-async function pump(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  write: (bytes: Uint8Array) => Promise<void>,
-  first?: Uint8Array,
-): Promise<void> {
-  if (first && first.length > 0) await write(first);
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    await write(value);
-  }
+function directoryOf({ cwd: given = "." }: ProcessConfig): string {
+  const cwd = given === "~" ? "." : given.replace(/^~\//, "./");
+  return cwd === "" ? "." : cwd;
+}
+
+/** What a listed process is to clients; `undefined` for one that this server needs itself. */
+function describedBy({ pid, command, cwd }: ListedProcess): SandboxProcess | undefined {
+  const [shell, option, program, , tag = "", cmd = "", ...args] = typeof command === "string" ? [] : command;
+  if (shell !== "/bin/sh" || option !== "-c" || program !== launcher) return undefined;
+  const config = { cmd, args, envs: {}, ...(cwd !== undefined && cwd !== "." && { cwd }) };
+  return { pid, config, tag: tag === "" ? undefined : tag };
 }
 
 function writerOf(running: RunningProcess): WritableStreamDefaultWriter<Uint8Array> | undefined {
@@ -302,7 +277,8 @@ function writerOf(running: RunningProcess): WritableStreamDefaultWriter<Uint8Arr
 }
 
 /** How a process ended: a program that a signal ends has no exit code of its own. */
-function endOf(exitCode: number, signal: SandboxProcess["signal"]): ProcessEvent {
+function endOf({ exitCode, timedOut }: ProcessExit, { signal }: Pick<KnownProcess, "signal">): ProcessEvent {
+  if (timedOut === true) throw new ConnectError("deadline_exceeded", "The process was killed because its time was up");
   const [expected, name] = signal === "SIGKILL" ? [137, "killed"] : [143, "terminated"];
   if (signal !== undefined && exitCode === expected) {
     return { kind: "end", exitCode: -1, exited: false, status: `signal: ${name}`, error: `signal: ${name}` };
@@ -311,12 +287,18 @@ function endOf(exitCode: number, signal: SandboxProcess["signal"]): ProcessEvent
   return { kind: "end", exitCode, exited: true, status, ...(exitCode !== 0 && { error: status }) };
 }
 
-function noInput(): ConnectError {
-  return new ConnectError("failed_precondition", "The process was started without input; start it with stdin: true");
+/** Why a process has no id. */
+async function notStarted(handle: RunningProcess): Promise<ConnectError> {
+  await handle.kill();
+  const reason: unknown = await handle.wait().then(
+    () => "the sandbox's image needs Python 3.8 or later",
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  return new ConnectError("internal", `The process could not be started: ${String(reason)}`);
 }
 
-function late(): ConnectError {
-  return new ConnectError("deadline_exceeded", "The process was killed because its time was up");
+function noInput(): ConnectError {
+  return new ConnectError("failed_precondition", "The process was started without input; start it with stdin: true");
 }
 
 function notFound(selector: ProcessSelector): ConnectError {

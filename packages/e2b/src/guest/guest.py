@@ -374,26 +374,6 @@ def do_close(request):
     return {}
 
 
-def do_signal(request):
-    os.kill(request["pid"], {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM}[request["signal"]])
-    return {}
-
-
-def do_resize(request):
-    """Sets the size of the terminal that a program has as its input."""
-    import fcntl
-    import termios
-
-    terminal = os.open("/proc/%d/fd/0" % request["pid"], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-    try:
-        if not os.isatty(terminal):
-            raise Refused("failed_precondition", "the process has no terminal")
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", request["rows"], request["columns"], 0, 0))
-    finally:
-        os.close(terminal)
-    return {}
-
-
 # Events of inotify: what the kernel calls them, and what they are here.
 IN_MODIFY, IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE = 2, 4, 64, 128, 256, 512
 IN_Q_OVERFLOW, IN_IGNORED, IN_ISDIR, IN_ONLYDIR = 1 << 14, 1 << 15, 1 << 30, 1 << 24

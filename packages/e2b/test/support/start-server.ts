@@ -7,7 +7,7 @@ import { createE2BHandler, type E2BHandlerOptions, type SandboxTemplate } from "
 export const apiKey = `e2b_${"0".repeat(40)}`;
 export const otherKey = `e2b_${"1".repeat(40)}`;
 
-/** A server on this machine, with a template that runs programs here. */
+/** A server on this machine, with a template that runs programs here, by a supervisor, so that they can have terminals. */
 export interface TestServer extends AsyncDisposable {
   readonly url: string;
   /** Connection options for E2B's client. */
@@ -20,7 +20,7 @@ export async function startServer(options: Partial<E2BHandlerOptions> = {}): Pro
   const executors = { created: 0, stopped: 0 };
   const create: SandboxTemplate = ({ restore }) => {
     executors.created += 1;
-    const executor = new LocalCommandLineCodeExecutor({ restore });
+    const executor = new LocalCommandLineCodeExecutor({ warm: {}, restore });
     const dispose = executor[Symbol.asyncDispose].bind(executor);
     executor[Symbol.asyncDispose] = async () => {
       await dispose();
