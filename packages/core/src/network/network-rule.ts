@@ -40,8 +40,9 @@ export function parseNetworkEntry(entry: unknown): ParsedRule | EntryProblem {
   }
   if (!list(paths)) return { problem: 'must list paths, such as "/v1/**"', field: "paths" };
   const unclear = paths?.map((each) => unclearPath(each.replaceAll("*", "x"))).find((problem) => problem !== undefined);
-  if (unclear !== undefined)
+  if (unclear !== undefined) {
     return { problem: `must list paths that hosts read in one way only: one ${unclear}`, field: "paths" };
+  }
   if (ca !== undefined && (typeof ca !== "string" || !ca.includes("-----BEGIN CERTIFICATE-----"))) {
     return { problem: "must be a PEM certificate", field: "ca" };
   }

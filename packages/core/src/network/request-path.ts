@@ -10,8 +10,9 @@ export function unclearPath(path: string): string | undefined {
   if (/[\\#?]/.test(path)) return "has a backslash, `#` or `?`";
   if (/%(?![\da-f]{2})/i.test(path)) return "has a `%` that does not begin an encoded character";
   // Encoded again, a `%` may become any of these at a host that decodes twice.
-  if (/%(?:2f|5c|25|23|3f|3b|[01][\da-f]|7f)/i.test(path))
+  if (/%(?:2f|5c|25|23|3f|3b|[01][\da-f]|7f)/i.test(path)) {
     return "has an encoded character that hosts treat differently";
+  }
   if (path.includes("//")) return "has an empty part";
   const parts = path.split("/").map((part) => part.replaceAll(/%2e/gi, ".").replace(/;.*/, ""));
   if (parts.some((part) => part === "." || part === "..")) return "has a part that is `.` or `..`";
@@ -25,7 +26,8 @@ export function unclearPath(path: string): string | undefined {
 export function matchesPath(pattern: string, path: string): boolean {
   return matchesList(pattern.split("/"), path.split("/"), {
     isStar: (part) => part === "**",
-    matches: (part, text) => matchesList([...part], [...text], { isStar: (each) => each === "*", matches: Object.is }),
+    matches: (part, text) =>
+      matchesList(Array.from(part), Array.from(text), { isStar: (each) => each === "*", matches: Object.is }),
   });
 }
 

@@ -15,7 +15,7 @@ const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
   if ("problem" in pattern) issues.push({ code: "custom", input: value, message: pattern.problem });
 });
 
-const entry: z.ZodType<string | NetworkRule> = z
+const allowEntry: z.ZodType<string | NetworkRule> = z
   .custom<string | NetworkRule>(
     (value) => typeof value === "string" || (typeof value === "object" && value !== null),
     "must be a host or a rule",
@@ -44,7 +44,7 @@ const credential: z.ZodType<NetworkCredential> = optionsSchema({
 /** The schemas of `AllowedNetwork`. */
 export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
   allow: z.union(
-    [z.array(entry), callbackOption<() => readonly (string | NetworkRule)[]>()],
+    [z.array(allowEntry), callbackOption<() => readonly (string | NetworkRule)[]>()],
     "must be a list of hosts, or a function that returns one",
   ),
   credentials: z.array(credential).exactOptional(),

@@ -22,12 +22,12 @@ export const usage: ConformanceGroup = {
       needs: [language("python")],
       async run(kit) {
         const executor = await kit.create();
-        assert.ok(executor.usage, "the executor has usage()");
+        assert.ok(executor.usage !== undefined, "the executor has usage()");
         const before = await kit.within("usage", executor.usage());
         await kit.succeed(executor, python("open('big', 'wb').write(b'x' * (4 << 20))"));
         const after = await kit.within("usage", executor.usage());
         for (const [name, value] of Object.entries({ ...before, ...after })) {
-          assert.ok(Number.isFinite(value) && Number(value) >= 0, `${name} is ${String(value)}`);
+          assert.ok(Number.isFinite(value) && value >= 0, `${name} is ${String(value)}`);
         }
         assert.equal(after.diskBytes === undefined, before.diskBytes === undefined);
         if (after.diskBytes === undefined || before.diskBytes === undefined) return;
@@ -40,7 +40,7 @@ export const usage: ConformanceGroup = {
       async run(kit) {
         const executor = await kit.create();
         await executor.start();
-        assert.ok(executor.usage, "the executor has usage()");
+        assert.ok(executor.usage !== undefined, "the executor has usage()");
         const before = await kit.within("usage", executor.usage());
         const program = await executor.processes?.start({ command: ["python3", "-c", busy] });
         assert.ok(program);

@@ -3,8 +3,9 @@ import type { ExecutorUsage } from "@fenced/core";
 /** Reads what `usage.py` says of its place. */
 export function placeUsage(answer: string): Omit<ExecutorUsage, "diskBytes"> {
   const found = new Map<string, number>();
-  for (const [, name = "", value = ""] of answer.matchAll(/^([a-z_]{1,30}) (\d{1,20})$/gm))
+  for (const [, name = "", value = ""] of answer.matchAll(/^([a-z_]{1,30}) (\d{1,20})$/gm)) {
     found.set(name, Number(value));
+  }
   const value = (name: string, unit = 1): number | undefined => {
     const number = found.get(name);
     return number === undefined ? undefined : number / unit;

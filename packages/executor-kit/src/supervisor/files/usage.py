@@ -34,7 +34,9 @@ def memory():
     used = number_in("memory.current", "memory/memory.usage_in_bytes")
     if used is None:
         return {}
-    cached = number_after("inactive_file", "memory.stat") or number_after("total_inactive_file", "memory/memory.stat") or 0
+    cached = (
+        number_after("inactive_file", "memory.stat") or number_after("total_inactive_file", "memory/memory.stat") or 0
+    )
     limit = number_in("memory.max", "memory/memory.limit_in_bytes")
     found = {"memory": max(0, used - cached)}
     if limit is not None and limit < UNLIMITED:
