@@ -1,6 +1,8 @@
 import { type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
 import type { HostConfig } from "dockerode";
 import { z } from "zod";
+import type { RuntimeKernel } from "./container-runtime.ts";
+
 /** Limits and privileges of a container. */
 export interface ContainerLimits {
   /** Drop all capabilities, forbid new privileges, and limit memory and processes. Default: true. */
@@ -9,7 +11,10 @@ export interface ContainerLimits {
   readonly memoryBytes?: number | undefined;
   /** CPU limit; fractions are allowed (1.5). Default: no limit. */
   readonly cpus?: number | undefined;
-  /** Maximum number of processes and threads. Default: 512 if hardened, else no limit. */
+  /**
+   * Maximum number of processes and threads, which includes those of gVisor. Default: 512 if hardened, or 2048 in gVisor, which
+   * needs several for each process; else no limit.
+   */
   readonly pidsLimit?: number | undefined;
   /**
    * Mount the root filesystem read-only; only mounts and `/tmp` are writable. `/tmp` is then a tmpfs that counts
@@ -27,6 +32,11 @@ export interface ContainerLimits {
 
 const hardenedMemoryBytes = 1_073_741_824;
 const hardenedPidsLimit = 512;
+/** gVisor has some 40 threads of its own, and 3 for each process: it ends with the whole container if it gets no more. */
+function hardenedPids(kernel: RuntimeKernel): number {
+  return kernel === "user-space" ? 4 * hardenedPidsLimit : hardenedPidsLimit;
+}
+
 /** The minimum that Docker accepts. */
 const leastMemory = 6_291_456;
 const leastPids = 8;
@@ -50,11 +60,15 @@ export function memoryLimit({ memoryBytes, hardened = true }: ContainerLimits): 
   return memoryBytes ?? (hardened ? hardenedMemoryBytes : undefined);
 }
 
-/** The limits in the form of the daemon's API. */
-export function limitsConfig(limits: ContainerLimits): HostConfig {
+/**
+ * The limits in the form of the daemon's API.
+ *
+ * @param kernel - for the container's code; `undefined` if not known.
+ */
+export function limitsConfig(limits: ContainerLimits, kernel?: RuntimeKernel): HostConfig {
   const hardened = limits.hardened ?? true;
   const memory = memoryLimit(limits);
-  const pids = limits.pidsLimit ?? (hardened ? hardenedPidsLimit : undefined);
+  const pids = limits.pidsLimit ?? (hardened ? hardenedPids(kernel) : undefined);
   return {
     // Reaps orphaned processes.
     Init: true,

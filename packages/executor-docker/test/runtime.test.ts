@@ -21,6 +21,8 @@ describe("the OCI runtime", needs("docker"), () => {
     expect(await printed(executor, "python", kernelRelease)).not.toBe(release());
     expect(executor.capabilities.kernel).toBe("user-space");
     expect(await inspect(executor, ".HostConfig.Runtime")).toBe("runsc");
+    // It needs several of the machine's processes for each of its own.
+    expect(await inspect(executor, ".HostConfig.PidsLimit")).toBe(2048);
   });
 
   it("of a container that is reused is what it was created with", needs("gvisor"), async () => {

@@ -8,6 +8,7 @@ import {
   type ContainerCreateOptions,
   type HostConfig,
   type MountSettings,
+  type RuntimeKernel,
 } from "@fenced/docker-daemon";
 import type { DockerExecutorOptions } from "../docker-executor-options.ts";
 
@@ -38,6 +39,8 @@ export interface ContainerPlan {
   readonly bindSource: string | undefined;
   /** The command is that of a session's server, which must be the container's first process. */
   readonly isServer: boolean;
+  /** Which kernel its runtime gives to code. */
+  readonly kernel: RuntimeKernel;
 }
 
 /** The container's configuration for the daemon's API. */
@@ -68,11 +71,11 @@ export function containerOptions(options: DockerExecutorOptions, plan: Container
 /** The default image. */
 export const defaultImage = "python:3-slim";
 
-function hostConfig(options: DockerExecutorOptions, { bindSource, user, isServer }: ContainerPlan): HostConfig {
+function hostConfig(options: DockerExecutorOptions, { bindSource, user, isServer, kernel }: ContainerPlan): HostConfig {
   const { mode } = containerNetwork(options);
   const target = workspacePathOf(options);
   return {
-    ...limitsConfig(options),
+    ...limitsConfig(options, kernel),
     ...(isServer && { Init: false }),
     ...kernelFiles(user, options.hardened),
     AutoRemove: options.autoRemove ?? true,

@@ -312,7 +312,8 @@ async function openNew(request: ContainerRequest, binding: Binding, signal: Abor
   const config = configOf(request, binding.probe, leashed, binding.mounts);
   const command = address ? sessionServerCommand(address.socket, config) : supervisorCommand(config);
   const isServer = address !== undefined;
-  const plan = { name, owner, command, user: binding.user, bindSource: binding.source, isServer };
+  const { kernel } = await ranBy(daemon, options.runtime);
+  const plan = { name, owner, command, user: binding.user, bindSource: binding.source, isServer, kernel };
   const created = await createWithImage(request, containerOptions(options, plan), binding.source !== undefined, signal);
   try {
     signal.throwIfAborted();

@@ -122,7 +122,7 @@ async function containerOptions(
     AttachStdin: leashed,
     AttachStdout: leashed,
     HostConfig: {
-      ...loaded.limitsConfig(options),
+      ...loaded.limitsConfig(options, loaded.runtimeKernel((await loaded.daemonFacts(daemon)).runtimes)),
       ...loaded.kernelFiles(user, options.hardened),
       AutoRemove: options.autoRemove ?? true,
       ...(closed
