@@ -202,6 +202,14 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
     expect(await sandboxesOf(server)).toEqual([]);
   });
 
+  it("leaves no sandbox when nobody comes back to a session in time", { timeout }, async () => {
+    await using server = await startServer();
+    const executor = executorOn(server, { keepAliveMs: 500 });
+    await executor.start();
+    await executor.detach();
+    await expect.poll(() => sandboxesOf(server), { timeout: 60_000 }).toEqual([]);
+  });
+
   it("refuses to pause what nobody could connect to again", async () => {
     const executor = new E2BCodeExecutor({ apiKey });
     await expect(executor.pause()).rejects.toThrow(InvalidInputError);

@@ -35,6 +35,8 @@ const [greetingMs, lastWordsMs] = [60_000, 500];
 const [killMs, explainMs] = [15_000, 5000];
 /** Milliseconds after which a program that has died no longer counts as connected, and between two attempts meanwhile. */
 const [silenceMs, againMs] = [12_000, 1000];
+/** Milliseconds for which a sandbox outlives a session that nobody has come back to, and that saying so may take. */
+const [leftMs, leavingMs] = [5000, 5000];
 /** How often the supervisor must give a sign of life, in milliseconds, and how many may be missing. */
 const [beatMs, patience] = [10_000, 6];
 
@@ -188,7 +190,7 @@ export class E2BSession {
   }): Promise<void> {
     this.#heartbeat.stop();
     this.#lease.end();
-    if (isDetached || this.#link.isReplaced) return this.#link.detach();
+    if (isDetached || this.#link.isReplaced) return this.#leave();
     // While a session that outlives this program could not be reached, another one may have connected to it.
     const isOurs = isOver || this.#keepAliveMs === 0 || (await this.#link.end()) === "told";
     this.#link.streams.stdin.destroy();
@@ -201,6 +203,16 @@ export class E2BSession {
         cause,
       });
     }
+  }
+
+  /** The sandbox then ends soon after its session. Said before another program can connect, which asks for more. */
+  async #leave(): Promise<void> {
+    if (!this.#link.isReplaced) {
+      const signal = AbortSignal.timeout(leavingMs);
+      // Otherwise, it ends a little later.
+      await this.#control.setTimeout(this.sandbox, this.#keepAliveMs + leftMs, signal).catch(() => {});
+    }
+    await this.#link.detach();
   }
 
   async #explain(hint: Error): Promise<Error> {

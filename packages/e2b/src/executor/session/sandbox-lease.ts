@@ -30,6 +30,8 @@ export class SandboxLease {
       });
     };
     this.#timer = unwatched(() => setInterval(renew, renewalMs)).unref();
+    // A program that has left it may have asked for less.
+    renew();
   }
 
   end(): void {
