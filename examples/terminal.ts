@@ -17,7 +17,7 @@ await shell.resize({ columns: 120, rows: 40 });
 const [{ pid } = { pid: 0 }] = await executor.processes.list();
 const second = await executor.processes.connect(pid); // another reader, of what comes from now on
 await type("print(6 * 7)\r");
-await type("\u0004"); // Ctrl-D ends the input, and so Python
+await type("exit()\r");
 console.log((await new Response(second.stdout).text()).includes("42")); // true
 console.log(await shell.wait()); // { exitCode: 0 }
 // #endregion
