@@ -102,6 +102,9 @@ export {
 } from "./execution/make-code-result.ts";
 export type { SessionCallbacks, SessionHandle, SessionToConnect } from "./execution/session-handle.ts";
 export type {
+  ArchiveOptions,
+  ExtractOptions,
+  ExtractReceipt,
   FileEntry,
   FileInfo,
   FileStat,

@@ -1,4 +1,5 @@
 import { abort } from "./cases/abort.ts";
+import { archives } from "./cases/archives.ts";
 import { blocks } from "./cases/blocks.ts";
 import { checkpoint } from "./cases/checkpoint.ts";
 import { code } from "./cases/code.ts";
@@ -70,6 +71,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   files,
   fileOperations,
   fileStreams,
+  archives,
   checkpoint,
   filename,
   workspace,

@@ -389,6 +389,7 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
     "move() renames files and directories, creates parents and replaces a file, but never a directory",
   ],
   "file streams": ["readStream() reads a whole file or any part of it"],
+  archives: ["what archive() packs, extract() unpacks: names, content and empty files"],
   filename: ["saves a python block under its filename, so that later blocks can import it"],
   workspace: ["is separate for each executor, and deleted by stop()"],
   usage: ["sees the processes, memory and processor time of a program, where it says anything about them"],

@@ -1,5 +1,8 @@
 import type {
+  ArchiveOptions,
   CodeExecutor,
+  ExtractOptions,
+  ExtractReceipt,
   FileEntry,
   FileInfo,
   FileStat,
@@ -71,7 +74,9 @@ export class HeldFiles implements WorkspaceFiles {
   }
 
   readStream(path: string, options: ReadStreamOptions = {}): ReadableStream<Uint8Array> {
-    return ReadableStream.from(this.#content(path, options));
+    return ReadableStream.from(
+      this.#stream(options.signal, ({ files }, signal) => files.readStream(path, { ...options, signal })),
+    );
   }
 
   write(path: string, data: Uint8Array | string, options?: WriteOptions): Promise<void> {
@@ -105,6 +110,21 @@ export class HeldFiles implements WorkspaceFiles {
     });
   }
 
+  archive(options: ArchiveOptions = {}): ReadableStream<Uint8Array> {
+    return ReadableStream.from(
+      this.#stream(options.signal, ({ files }, signal) => files.archive({ ...options, signal })),
+    );
+  }
+
+  async extract(archive: AsyncIterable<Uint8Array>, options?: ExtractOptions): Promise<ExtractReceipt> {
+    return this.#use(async ({ files }, holder) => {
+      const signal = joinSignals(holder.signal, options?.signal);
+      const receipt = await files.extract(archive, { ...options, signal });
+      await holder.changed?.();
+      return receipt;
+    });
+  }
+
   remove(path: string): Promise<void> {
     return this.#change(({ files }) => files.remove(path));
   }
@@ -117,10 +137,13 @@ export class HeldFiles implements WorkspaceFiles {
     return this.#use(({ files }) => files.download(paths, toDirectory));
   }
 
-  async *#content(path: string, options: ReadStreamOptions): AsyncGenerator<Uint8Array, void, void> {
-    const { holder, executor, letGo } = await this.#hold(options.signal);
+  async *#stream(
+    signal: AbortSignal | undefined,
+    open: (executor: CodeExecutor, signal: AbortSignal) => ReadableStream<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    const { holder, executor, letGo } = await this.#hold(signal);
     try {
-      yield* executor.files.readStream(path, { ...options, signal: joinSignals(holder.signal, options.signal) });
+      yield* open(executor, joinSignals(holder.signal, signal));
     } finally {
       letGo();
     }

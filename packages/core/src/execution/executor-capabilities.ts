@@ -1,8 +1,9 @@
 /**
  * Something that `CodeExecutor.files` can do beyond reading, writing, listing and removing files. `directories`:
- * `makeDirectory` and `move`; `modes`: permissions, read and set; `links`: `linkTarget` and `followLinks: false` of `stat`.
+ * `makeDirectory` and `move`; `modes`: permissions, read and set; `links`: `linkTarget` and `followLinks: false` of `stat`;
+ * `trees`: archives and checkpoints keep permissions, times, links and empty directories.
  */
-export type FileFeature = "directories" | "modes" | "links";
+export type FileFeature = "directories" | "modes" | "links" | "trees";
 
 /**
  * What an executor can do. Before `start()` this lists what it is designed for, afterwards what is actually available.

@@ -1,3 +1,5 @@
+import type { CheckpointIssue } from "../checkpoints/checkpoint-content.ts";
+
 /** A file in the workspace. */
 export interface FileInfo {
   /** Path relative to the workspace, with `/` as the separator on every system. */
@@ -57,6 +59,34 @@ export interface WriteOptions {
    * file there.
    */
   readonly mode?: number | undefined;
+}
+
+/** What `archive` packs. */
+export interface ArchiveOptions {
+  /** The directory to pack; the paths in the archive are relative to it. Default: the workspace. */
+  readonly path?: string | undefined;
+  /** Cancels the stream, which then fails with `signal.reason`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How `extract` unpacks an archive. */
+export interface ExtractOptions {
+  /** The directory to unpack into, which is created if necessary. Default: the workspace. */
+  readonly path?: string | undefined;
+  /** Limit on all files of the archive together, in bytes. Default: 1 GiB. */
+  readonly maxBytes?: number | undefined;
+  /** Stops, and rejects with `signal.reason`; then the workspace is as it was, unless everything was already being put in place. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What `extract` has unpacked. */
+export interface ExtractReceipt {
+  /** Number of files. */
+  readonly files: number;
+  /** Their size in bytes. */
+  readonly bytes: number;
+  /** What the place cannot keep, such as links in an Azure session, with the reasons. */
+  readonly incomplete: readonly CheckpointIssue[];
 }
 
 /** The part of a file to read. */
@@ -156,6 +186,33 @@ export interface WorkspaceFiles {
    * @throws InvalidInputError if a part of the path is a file; also where `capabilities.files` has no `"directories"`.
    */
   makeDirectory(path: string): Promise<void>;
+
+  /**
+   * Packs a directory as an uncompressed tar archive (POSIX pax), without reading ahead: files, directories and links, with
+   * permissions and times where `capabilities.files` lists `"modes"`. Leaves out the executor's own files, links that lead out
+   * of the directory, pipes, sockets and devices. A file that changes meanwhile has the size that it had when it was
+   * listed; what is missing of it is zeros.
+   *
+   * @throws the stream fails with FileNotFoundError if the directory does not exist; InvalidInputError if `path` is not
+   * a directory but a file or a link, something in it cannot be read, or there is too much to list.
+   *
+   * @example
+   * await pipeline(executor.files.archive({ path: "dist" }), createGzip(), createWriteStream("dist.tar.gz"));
+   */
+  archive(options?: ArchiveOptions): ReadableStream<Uint8Array>;
+
+  /**
+   * Unpacks an uncompressed tar archive over what is there. Nothing is changed unless all of it has arrived and is valid.
+   * Its files are kept in a temporary file of this host until then. Owners are not restored.
+   *
+   * @throws WorkspacePathError if a path or a link in it leads out of the workspace.
+   * @throws InvalidInputError if it is not a complete tar archive, has devices, pipes, or sparse files, is larger than
+   * `maxBytes`, has more than 500,000 entries, or would have to replace a directory by a file or the other way round.
+   *
+   * @example
+   * await executor.files.extract(Readable.toWeb(createReadStream("source.tar")), { path: "source" });
+   */
+  extract(archive: AsyncIterable<Uint8Array>, options?: ExtractOptions): Promise<ExtractReceipt>;
 
   /**
    * Removes a file, or a directory and everything in it.

@@ -7,20 +7,16 @@ import {
   type CheckpointWriter,
   BackendUnavailableError,
   checkpointPartBytes,
-  InvalidInputError,
 } from "@fenced/core";
 import { AtOnce } from "../workspace/at-once.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
-import { normalizeWorkspacePath } from "../workspace/workspace-path.ts";
 import { Issues } from "./issues.ts";
 import type { KeptFile, KeptFiles } from "./kept-files.ts";
 import { Links } from "./links.ts";
+import { byPath, listTree } from "./list-tree.ts";
 import { ListedTree } from "./listed-tree.ts";
-import { clampedTime } from "./modification-time.ts";
 import type { FileEnd, FileParts, TreeEntry, WantedFile, WorkspaceTree } from "./workspace-tree.ts";
 
-/** Limits on the entries of a workspace; what code made is kept in memory. */
-const [mostEntries, mostCharacters] = [500_000, 67_108_864];
 /** Parts that are stored at the same time. */
 const partsAtOnce = 8;
 /** How often to read a file that changes while it is read. */
@@ -67,29 +63,6 @@ export async function takeCheckpoint(request: CheckpointRequest): Promise<Checkp
     variables: variables?.variables.map(({ name }) => name) ?? [],
     incomplete,
   };
-}
-
-/** Everything in a workspace, sorted by path. */
-async function listTree(tree: WorkspaceTree, signal: AbortSignal): Promise<TreeEntry[]> {
-  const found: TreeEntry[] = [];
-  let characters = 0;
-  await tree.list((entry) => {
-    signal.throwIfAborted();
-    characters += entry.path.length + (entry.target?.length ?? 0);
-    if (found.length >= mostEntries || characters > mostCharacters) throw tooMany();
-    found.push({ ...entry, modifiedAt: clampedTime(entry.modifiedAt) });
-  });
-  const sorted = found.filter(({ path }) => isNormal(path)).toSorted(byPath);
-  // A place that names a path twice is lying, and could have one link judged and another one kept.
-  return sorted.filter(({ path }, index) => sorted[index - 1]?.path !== path);
-}
-
-function isNormal(path: string): boolean {
-  try {
-    return path !== "." && normalizeWorkspacePath(path) === path;
-  } catch {
-    return false;
-  }
 }
 
 /** The files that have room within `maxBytes`. */
@@ -269,17 +242,6 @@ function addWithDirectories(entries: Map<string, CheckpointEntry>, entry: Checkp
 
 function directoryOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
-}
-
-function byPath(one: { readonly path: string }, other: { readonly path: string }): number {
-  return one.path < other.path ? -1 : 1;
-}
-
-function tooMany(): InvalidInputError {
-  return new InvalidInputError(
-    `The workspace has too many files for a checkpoint: more than ${mostEntries} entries, or ${mostCharacters} characters of paths`,
-    { remedy: "Remove those that are not needed, with `files.remove()` or in a block, and try again." },
-  );
 }
 
 function notAnAnswer(path: string): BackendUnavailableError {

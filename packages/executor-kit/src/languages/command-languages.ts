@@ -1,6 +1,6 @@
 import path from "node:path";
 import { canonicalLanguage, type ExecutorCapabilities, InvalidInputError } from "@fenced/core";
-import { allFileFeatures } from "../workspace/backend-files.ts";
+import { treeFileFeatures } from "../workspace/backend-files.ts";
 
 /**
  * How a command-line executor runs blocks of one language: it writes the block to a file and passes the file to a
@@ -59,7 +59,7 @@ export function commandLineCapabilities(
     displays: false,
     functions: languages.filter((language) => language === "python" || language === "javascript"),
     stdin: true,
-    files: allFileFeatures,
+    files: treeFileFeatures,
   };
 }
 

@@ -12,8 +12,10 @@ export interface ByteRange {
 /** The whole file. */
 export const wholeFile: ByteRange = { start: 0, end: Infinity };
 
-/** What the files of a place can do that keeps all of a POSIX file system. */
+/** What files can do one by one in a POSIX file system. */
 export const allFileFeatures: readonly FileFeature[] = ["directories", "modes", "links"];
+/** The same, where there is also a `WorkspaceTree`. */
+export const treeFileFeatures: readonly FileFeature[] = [...allFileFeatures, "trees"];
 
 /** A file that is being written. */
 export interface FileWriter {
@@ -29,7 +31,10 @@ export interface FileWriter {
  * The files of an open session, on which the base class builds `WorkspaceFiles`. `DirectoryFiles` implements it for a
  * directory of this host, and `RemoteFiles` for any other place.
  */
-export interface BackendFiles extends Omit<WorkspaceFiles, "readStream" | "writeStream" | "list" | "stat"> {
+export interface BackendFiles extends Omit<
+  WorkspaceFiles,
+  "readStream" | "writeStream" | "list" | "stat" | "archive" | "extract"
+> {
   /** What they can do beyond reading, writing, listing and removing. */
   readonly features: readonly FileFeature[];
   /** As `WorkspaceFiles`; each entry has its type. */

@@ -12,7 +12,7 @@ import {
 } from "@fenced/core";
 import { DirectoryTree } from "../checkpoints/directory-tree.ts";
 import type { WorkspaceTree } from "../checkpoints/workspace-tree.ts";
-import { allFileFeatures, wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
+import { treeFileFeatures, wholeFile, type BackendFiles, type ByteRange, type FileWriter } from "./backend-files.ts";
 import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } from "./file-limits.ts";
 import { FileReplacement } from "./file-replacement.ts";
 import { LocalCopies } from "./local-copies.ts";
@@ -55,7 +55,7 @@ export interface DirectoryFilesOptions {
 
 /** The files of a workspace that is a directory of this host. Symbolic links are not listed. */
 export class DirectoryFiles implements BackendFiles {
-  readonly features: readonly FileFeature[] = allFileFeatures;
+  readonly features: readonly FileFeature[] = treeFileFeatures;
   readonly #root: WorkspaceRoot;
   readonly #isHidden: (relativePath: string) => boolean;
   readonly #owner: FileOwner | undefined;

@@ -94,7 +94,7 @@ export class RemoteFiles implements BackendFiles {
     limits: FileLimits = fileLimits,
   ) {
     this.#access = access;
-    this.features = access.features ?? [];
+    this.features = [...(access.features ?? []), ...(access.tree ? (["trees"] as const) : [])];
     this.#isHidden = isHidden;
     this.#limits = limits;
     this.tree = access.tree && withoutHidden(access.tree, isHidden);

@@ -1,4 +1,7 @@
 import type {
+  ArchiveOptions,
+  ExtractOptions,
+  ExtractReceipt,
   FileEntry,
   FileInfo,
   FileStat,
@@ -8,8 +11,11 @@ import type {
   WorkspaceFiles,
   WriteOptions,
 } from "@fenced/core";
-import { checkOptions, optionsSchema, type OptionSchemas, wholeNumberOption } from "@fenced/core/options";
+import { joinSignals } from "@fenced/core/abort";
+import { checkOptions, optionsSchema, type OptionSchemas, signalOption, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
+import { extractArchive } from "../archives/extract-archive.ts";
+import { writeArchive } from "../archives/write-archive.ts";
 import type { Place } from "../place.ts";
 import type { SessionLife } from "../session-life.ts";
 import { absolutePath } from "./absolute-paths.ts";
@@ -31,6 +37,15 @@ const listOptions: z.ZodType<ListOptions> = optionsSchema({
   recursive: z.boolean().exactOptional(),
   directories: z.boolean().exactOptional(),
 } satisfies OptionSchemas<ListOptions>);
+const archiveOptions: z.ZodType<ArchiveOptions> = optionsSchema({
+  path: z.string().exactOptional(),
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<ArchiveOptions>);
+const extractOptions: z.ZodType<ExtractOptions> = optionsSchema({
+  path: z.string().exactOptional(),
+  maxBytes: wholeNumberOption({ from: 0, unit: "bytes" }).exactOptional(),
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<ExtractOptions>);
 const statOptions: z.ZodType<StatOptions> = optionsSchema({
   followLinks: z.boolean().exactOptional(),
 } satisfies OptionSchemas<StatOptions>);
@@ -117,6 +132,32 @@ export class SessionFiles<P extends Place> implements WorkspaceFiles {
     checkOptions(argumentsOf.path, { path }, "files.makeDirectory");
     refuseHome(path);
     return this.#use((files, inside) => files.makeDirectory(inside(path)));
+  }
+
+  archive(options: ArchiveOptions = {}): ReadableStream<Uint8Array> {
+    const { path = ".", signal } = checkOptions(archiveOptions, options, "files.archive");
+    return readableFrom(
+      () =>
+        this.#life.withFiles(async ({ files, facts: { workspacePath } }) =>
+          writeArchive({
+            files,
+            path: relativeToWorkspace(path, workspacePath),
+            workspacePath,
+            signal: joinSignals(this.#life.signal, signal),
+          }),
+        ),
+      () => [this.#life.signal, signal],
+    );
+  }
+
+  async extract(archive: AsyncIterable<Uint8Array>, options: ExtractOptions = {}): Promise<ExtractReceipt> {
+    const { path = ".", signal, maxBytes } = checkOptions(extractOptions, options, "files.extract");
+    refuseHome(path);
+    signal?.throwIfAborted();
+    const limit = joinSignals(this.#life.signal, signal);
+    return this.#use((files, inside) =>
+      extractArchive({ files, archive, path: inside(path), maxBytes, signal: limit }),
+    );
   }
 
   async remove(path: string): Promise<void> {

@@ -49,6 +49,24 @@ export class SpoolFile {
     return contentOf(size, () => (size === 0 ? [] : this.#handle.createReadStream(all)));
   }
 
+  /**
+   * A part of what was written.
+   *
+   * @param pieceBytes - the size of each piece but the last one.
+   */
+  async *part(start: number, size: number, pieceBytes: number): AsyncGenerator<Uint8Array, void, void> {
+    for (let at = 0; at < size;) {
+      const piece = Buffer.allocUnsafe(Math.min(pieceBytes, size - at));
+      for (let filled = 0; filled < piece.length;) {
+        const { bytesRead } = await this.#handle.read(piece, filled, piece.length - filled, start + at + filled);
+        if (bytesRead === 0) throw new Error("a temporary file was cut");
+        filled += bytesRead;
+      }
+      at += piece.length;
+      yield piece;
+    }
+  }
+
   /** Never rejects; may be called more than once. */
   async remove(): Promise<void> {
     await this.#handle.close().catch(() => {});
