@@ -63,8 +63,9 @@ async function* readEvents(
       });
       yield { kind: output.kind, bytes };
       settle();
-      if (lateness.signal.aborted)
+      if (lateness.signal.aborted) {
         throw new ConnectError("resource_exhausted", "The output was not read for a minute; connect again");
+      }
     }
     yield endOf(await exitOf(handle));
   } finally {
