@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 /** How sources read a program. */
 export const reading = /readFileSync\(\s*new URL\("(\.\/[^"]+)", import\.meta\.url\),\s*"utf8",?\s*\)/g;
 /** A read that was not inlined. Its file is not in the package. */
-const leftOver = /readFileSync\(\s*new URL\("\.\/[^)]*\)/;
+const leftOver = /readFileSync\(\s*new URL\("(?:\.\/|\.\.\/[^"]*\.(?:py|sh|mjs|cjs)")[^)]*\)/;
 /** The literal of an earlier run: the compiler does not rewrite the module when only the program has changed. */
 const inlined = /\/\* (\.\/\S+) \*\/ "(?:[^"\\]|\\.)*"/g;
 const unusedImport = /^import \{ readFileSync \} from "node:fs";\n/m;

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { blockProcess, blockSurroundings, interpreterText } from "./interpreters/interpreter-text.ts";
+import { blockProcess } from "./blocks/block-process.ts";
+import { blockSurroundings, interpreterText } from "./interpreters/interpreter-text.ts";
 import { wireModule } from "./wire/wire.ts";
 import { withModules } from "./with-modules.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
+import { blockProcess } from "../blocks/block-process.ts";
 import { withModules } from "../with-modules.ts";
 
-export const blockProcess: string = readFileSync(new URL("../blocks/block_process.py", import.meta.url), "utf8");
 export const blockSurroundings: string = readFileSync(new URL("./block_surroundings.py", import.meta.url), "utf8");
 
 /** A module that shows values as notebooks do where IPython is not installed; `prepare` starts it. Python 3.8 or later. */
