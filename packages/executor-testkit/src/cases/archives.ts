@@ -91,7 +91,7 @@ export const archives: ConformanceGroup = {
     },
     {
       name: "unpacks what the tar program of the place packs, and the other way round",
-      needs: [fileFeature("links"), language("python")],
+      needs: [fileFeature("trees"), language("python")],
       async run(kit) {
         const executor = await kit.shared();
         const { files } = executor;
