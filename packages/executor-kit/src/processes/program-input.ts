@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import { InvalidInputError } from "@fenced/core";
+import { untilAborted } from "@fenced/core/abort";
 import type { ProgramRun } from "../run/block-run.ts";
 
 /** Maximum size of a piece that a session gets, in bytes. */
@@ -22,6 +23,7 @@ export class ProgramInput {
   readonly writable: WritableStream<Uint8Array>;
   /** For the session, which iterates over it once. */
   readonly pieces: AsyncIterable<Uint8Array>;
+  readonly #isTerminal: boolean;
   #offer: Offer | undefined;
   /** The session waits for a piece or the end. */
   #asking: ((next: IteratorResult<Uint8Array, undefined>) => void) | undefined;
@@ -31,7 +33,9 @@ export class ProgramInput {
   /** The last write so far: those of several streams take turns. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor() {
+  /** @param isTerminal - what is written is typed on a terminal, so a stream that closes or is aborted ends only itself. */
+  constructor(isTerminal = false) {
+    this.#isTerminal = isTerminal;
     const iterator = {
       next: () => this.#next(),
       return: () => {
@@ -45,11 +49,18 @@ export class ProgramInput {
 
   /** Returns one more stream for the same input. */
   another(): WritableStream<Uint8Array> {
+    let aborted: AbortSignal | undefined;
     return new WritableStream<Uint8Array>(
       {
-        start: (controller) => this.#followAbort(controller),
-        write: (chunk) => this.#write(chunk),
-        close: () => this.#end(),
+        start: (controller) => {
+          const signal = abortOf(controller);
+          if (this.#isTerminal) aborted = signal;
+          else signal?.addEventListener("abort", () => this.#drop(signal.reason), { once: true });
+        },
+        write: (chunk) => untilAborted(this.#write(chunk, aborted), aborted),
+        close: () => {
+          if (!this.#isTerminal) this.#end();
+        },
       },
       { highWaterMark: pieceBytes, size: (chunk) => (chunk instanceof Uint8Array ? chunk.length : 0) },
     );
@@ -61,27 +72,22 @@ export class ProgramInput {
     this.#drop(this.#closed.reason);
   }
 
-  /** Lets an abort get past a write that waits for the program, for which the stream itself would wait. */
-  #followAbort(controller: WritableStreamDefaultController): void {
-    // Missing in Node's types.
-    const signal: unknown = Reflect.get(controller, "signal");
-    if (!(signal instanceof AbortSignal)) return;
-    signal.addEventListener("abort", () => this.#drop(signal.reason), { once: true });
-  }
-
-  #write(chunk: Uint8Array): Promise<void> {
-    const written = this.#last.then(() => this.#writeNow(chunk));
+  #write(chunk: Uint8Array, aborted: AbortSignal | undefined): Promise<void> {
+    const written = this.#last.then(() => this.#writeNow(chunk, aborted));
     this.#last = written.catch(() => {});
     return written;
   }
 
-  async #writeNow(chunk: Uint8Array): Promise<void> {
+  async #writeNow(chunk: Uint8Array, aborted: AbortSignal | undefined): Promise<void> {
     if (!(chunk instanceof Uint8Array)) {
-      this.#end();
+      if (!this.#isTerminal) this.#end();
       throw notBytes();
     }
     for (let at = 0; at < chunk.length; at += pieceBytes) {
       if (this.#closed) throw this.#closed.reason;
+      // By another stream: nobody asks for more.
+      if (this.#ended) throw notRead();
+      aborted?.throwIfAborted();
       // Copy it, because the writer may reuse its memory as soon as the write has resolved.
       await this.#hand(chunk.slice(at, at + pieceBytes));
     }
@@ -127,11 +133,21 @@ export class ProgramInput {
   }
 }
 
-/** Why a write fails once a program has ended, or reads no more. */
+/** The signal by which an abort gets past a write that waits for the program, for which the stream itself would wait. */
+function abortOf(controller: WritableStreamDefaultController): AbortSignal | undefined {
+  // Missing in Node's types.
+  const signal: unknown = Reflect.get(controller, "signal");
+  return signal instanceof AbortSignal ? signal : undefined;
+}
+
+/** Why a write fails once a program has ended, or gets or reads no more. */
 export function notRead(): InvalidInputError {
-  return new InvalidInputError("Cannot write to the program's `stdin`: the program has ended or closed its input", {
-    remedy: "`wait()` reports how it ended.",
-  });
+  return new InvalidInputError(
+    "Cannot write to the program's `stdin`: the program has ended, or its input was closed",
+    {
+      remedy: "`wait()` reports how it ended.",
+    },
+  );
 }
 
 function notBytes(): InvalidInputError {

@@ -62,7 +62,7 @@ export class StartedProcess {
 
   constructor(run: Run, { signal, takesInput, timeoutMs, hasTerminal = false, isLeft = false }: StartedProcessOptions) {
     this.hasTerminal = hasTerminal;
-    this.#input = takesInput === true ? new ProgramInput() : undefined;
+    this.#input = takesInput === true ? new ProgramInput(hasTerminal) : undefined;
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });

@@ -45,3 +45,78 @@ it("closes both streams, and drops what a reader that left does not take", async
   expect(await reader.read()).toEqual({ done: true, value: undefined });
   expect(await started.wait()).toEqual({ exitCode: 3 });
 });
+
+/** A program that reads all of its input, and what it has read. */
+function reader({ hasTerminal }: { readonly hasTerminal: boolean }) {
+  const pieces: string[] = [];
+  const ending = new AbortController();
+  const process = new StartedProcess(
+    async (_, { stdin = [] }) => {
+      for await (const piece of stdin) pieces.push(Buffer.from(piece).toString());
+      return { exitCode: 0 };
+    },
+    { signal: ending.signal, takesInput: true, hasTerminal },
+  );
+  const open = () => {
+    const { stdin } = process.open();
+    return stdin ?? expect.fail("it takes input");
+  };
+  return { open, pieces, ending, process };
+}
+
+it("refuses what is written after another handle has ended the input", async () => {
+  let end = (): void => {};
+  const process = new StartedProcess(
+    async (_, { stdin = [] }) => {
+      for await (const _piece of stdin);
+      await new Promise<void>((resolve) => (end = resolve));
+      return { exitCode: 0 };
+    },
+    { signal: new AbortController().signal, takesInput: true },
+  );
+  const [one, other] = [process.open(), process.open()];
+  const writer = other.stdin?.getWriter();
+  await one.stdin?.close();
+  await expect(writer?.write(Buffer.from("late"))).rejects.toThrow("its input was closed");
+  end();
+  expect(await one.wait()).toEqual({ exitCode: 0 });
+});
+
+it("lets others type on a terminal when one closes or aborts its stream", async () => {
+  const { open, pieces, ending, process } = reader({ hasTerminal: true });
+  const [closing, aborting, typing] = [open(), open(), open().getWriter()];
+  await closing.close();
+  await aborting.abort(new Error("gone"));
+  await typing.write(Buffer.from("a"));
+  await typing.write(Buffer.from("b"));
+  expect(pieces).toEqual(["a", "b"]);
+  ending.abort(new Error("over"));
+  await expect(process.exit).rejects.toThrow("over");
+  await expect(typing.write(Buffer.from("c"))).rejects.toThrow("over");
+});
+
+it("aborts a write to a terminal that waits for the program, and none of another handle", async () => {
+  const taken: string[] = [];
+  let go = (): void => {};
+  const going = new Promise<void>((resolve) => (go = resolve));
+  const process = new StartedProcess(
+    async (_, { stdin = [] }) => {
+      for await (const piece of stdin) {
+        taken.push(Buffer.from(piece).toString());
+        await going;
+        if (taken.length === 2) break;
+      }
+      return { exitCode: 0 };
+    },
+    { signal: new AbortController().signal, takesInput: true, hasTerminal: true },
+  );
+  const [one, other] = [process.open().stdin?.getWriter(), process.open().stdin?.getWriter()];
+  const first = one?.write(Buffer.from("first"));
+  const second = other?.write(Buffer.from("second"));
+  while (taken.length === 0) await turn();
+  await Promise.all([one?.abort(new Error("left")), expect(first).rejects.toThrow("left")]);
+  go();
+  await second?.catch(() => {});
+  expect(await process.exit).toEqual({ exitCode: 0 });
+  expect(taken).toEqual(["first", "second"]);
+});

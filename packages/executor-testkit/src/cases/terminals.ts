@@ -96,9 +96,10 @@ const keys: ConformanceCase = {
     await until(kit, output, "ready");
     await type(cat, "line\r");
     await until(kit, output, "line\r\n");
-    await type(cat, "\u0004");
+    const { stdin } = (await executor.processes?.connect(cat.pid ?? 0)) ?? {};
     await cat.stdin.close();
-    await until(kit, output, "over");
+    await stdin?.getWriter().write(new TextEncoder().encode("another\r\u0004"));
+    assert.match(await until(kit, output, "over"), /another\r\n/);
     assert.deepEqual(await kit.within("wait()", cat.wait()), { exitCode: 0 });
   },
 };
