@@ -36,7 +36,7 @@ describe("paused sandboxes", needs("python3", "bash"), () => {
     await sandbox.commands.run("mkdir .config; echo one > .config/file; chmod 700 .config; ln -s .config/file link");
     const running = await sandbox.commands.run("sleep 600", { background: true, timeoutMs: 0 });
     const ending = running.wait().catch((error: unknown) => error);
-    expect(await sandbox.pause()).toBe(true);
+    expect(await sandbox.pause({ keepMemory: true })).toBe(true);
     expect(await ending).toBeInstanceOf(Error);
     expect(server.executors).toEqual({ created: 1, stopped: 1 });
     expect([await sandbox.isRunning(), await sandbox.pause()]).toEqual([false, false]);

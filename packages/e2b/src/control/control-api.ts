@@ -149,8 +149,10 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
   });
   app.post("/sandboxes/:id/pause", async (context) => {
     const { memory } = await bodyOf(context, pauseSchema);
-    // Only for clients that insist on it.
-    if (memory === true) throw new E2BFailure(501, "This server keeps the files of a paused sandbox, not its memory");
+    // E2B's client asks for it by default, and RFC 7240 has a word for those who want nothing less than they ask for.
+    const isStrict = /\bhandling=strict\b/i.test(context.req.header("prefer") ?? "");
+    if (memory === true && isStrict)
+      throw new E2BFailure(501, "This server keeps the files of a paused sandbox, not its memory");
     await sandboxes.pause(find(context));
     return context.body(null, 204);
   });

@@ -91,7 +91,12 @@ export class ControlClient {
 
   /** Pauses a sandbox with its programs: a service that would keep only its files must refuse that. */
   async pause(id: string, signal: AbortSignal): Promise<void> {
-    await this.#request("POST", `/sandboxes/${id}/pause`, { signal, body: { memory: true }, limitMs: creationMs });
+    await this.#request("POST", `/sandboxes/${id}/pause`, {
+      signal,
+      body: { memory: true },
+      headers: { prefer: "handling=strict" },
+      limitMs: creationMs,
+    });
   }
 
   /** Ends a sandbox, if it is still there. */
@@ -120,15 +125,25 @@ export class ControlClient {
     {
       signal,
       body,
+      headers,
       limitMs = answerMs,
-    }: { readonly signal: AbortSignal; readonly body?: JsonObject; readonly limitMs?: number },
+    }: {
+      readonly signal: AbortSignal;
+      readonly body?: JsonObject;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly limitMs?: number;
+    },
   ): Promise<unknown> {
     const limit = joinSignals(signal, AbortSignal.timeout(limitMs));
     for (let attempt = 0; ; attempt += 1) {
       try {
         const response = await fetch(`${withoutSlash(this.address.apiUrl)}${path}`, {
           method,
-          headers: { "x-api-key": apiKeyOf(this.#options), ...(body && { "content-type": "application/json" }) },
+          headers: {
+            ...headers,
+            "x-api-key": apiKeyOf(this.#options),
+            ...(body && { "content-type": "application/json" }),
+          },
           ...(body && { body: JSON.stringify(body) }),
           // The key is for this address only.
           redirect: "error",
