@@ -130,13 +130,19 @@ describe("SupervisedFiles", needs("python3"), () => {
     await files.write("a/b.bin", content);
     await files.write("empty", "");
     expect(await files.list()).toEqual([
-      { path: "a/b.bin", size: 9_000_001 },
-      { path: "empty", size: 0 },
+      { path: "a/b.bin", type: "file", size: 9_000_001 },
+      { path: "empty", type: "file", size: 0 },
     ]);
-    expect(await files.list("a")).toEqual([{ path: "a/b.bin", size: 9_000_001 }]);
+    expect(await files.list("a")).toEqual([{ path: "a/b.bin", type: "file", size: 9_000_001 }]);
     expect(Buffer.compare(await files.read("a/b.bin"), content)).toBe(0);
-    const { mtime } = await stat(path.join(workspace, "empty"));
-    expect(await files.stat("empty")).toEqual({ path: "empty", type: "file", size: 0, modifiedAt: mtime });
+    const { mtime, mode } = await stat(path.join(workspace, "empty"));
+    expect(await files.stat("empty")).toEqual({
+      path: "empty",
+      type: "file",
+      size: 0,
+      modifiedAt: mtime,
+      mode: mode & 0o777,
+    });
     expect(await files.stat("a")).toMatchObject({ type: "directory", size: 0 });
     await files.remove("a");
     await files.remove("empty");
@@ -153,7 +159,7 @@ describe("SupervisedFiles", needs("python3"), () => {
     const unlisted: string[] = [];
     for await (const { path: file, state } of access.states(".")) if (state === undefined) unlisted.push(file);
     expect(unlisted.toSorted()).toEqual(["data", "secrets/key", "secrets/more"]);
-    expect(await files.list()).toEqual([{ path: "seen", size: 1 }]);
+    expect(await files.list()).toEqual([{ path: "seen", type: "file", size: 1 }]);
     expect(await files.diskUsage?.(1_000_000)).toBe(512);
     await expect(files.list("data")).rejects.toThrow(/data/);
   });

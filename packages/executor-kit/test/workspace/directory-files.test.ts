@@ -39,13 +39,13 @@ describe("DirectoryFiles", () => {
     await files.write("a.txt", "ü");
     await writeFile(path.join(root, ".own-1"), "");
     expect(await files.list()).toEqual([
-      { path: "a.txt", size: 2 },
-      { path: "b/c/d.bin", size: 3 },
+      { path: "a.txt", type: "file", size: 2 },
+      { path: "b/c/d.bin", type: "file", size: 3 },
     ]);
-    expect(await files.list("b")).toEqual([{ path: "b/c/d.bin", size: 3 }]);
+    expect(await files.list("b")).toEqual([{ path: "b/c/d.bin", type: "file", size: 3 }]);
     expect(await files.read("b/c/d.bin")).toEqual(Uint8Array.of(0, 255, 10));
     await files.remove("b");
-    expect(await files.list()).toEqual([{ path: "a.txt", size: 2 }]);
+    expect(await files.list()).toEqual([{ path: "a.txt", type: "file", size: 2 }]);
   });
 
   it("fails if code replaces a file while it is written, instead of losing what was written", async () => {
@@ -163,7 +163,7 @@ describe("DirectoryFiles", () => {
     expect(Buffer.from(await files.read("file")).toString()).toBe("text");
     await files.remove("dir");
     await files.remove("file");
-    expect(await files.list()).toEqual([{ path: "real/a", size: 4 }]);
+    expect(await files.list()).toEqual([{ path: "real/a", type: "file", size: 4 }]);
   });
 
   it("reports that the workspace is gone, or that a part of the path is a file", async () => {
@@ -234,7 +234,7 @@ describe("DirectoryFiles", () => {
     const local = path.join(outside, "with space ü.bin");
     await writeFile(local, Buffer.alloc(300_000, 7));
     await files.upload([local]);
-    expect(await files.list()).toEqual([{ path: "with space ü.bin", size: 300_000 }]);
+    expect(await files.list()).toEqual([{ path: "with space ü.bin", type: "file", size: 300_000 }]);
     await files.write("deep/er/x", "y");
     const target = await mkdtemp(path.join(outside, "to-"));
     const copies = await files.download(["deep/er/x", "with space ü.bin"], path.join(target, "new"));
@@ -266,8 +266,8 @@ describe("DirectoryFiles", () => {
     await files.upload([path.join(root, "b"), path.join(outside, "link/b")]);
     await files.download(["deep/a", "b"], root);
     expect(await files.list()).toEqual([
-      { path: "b", size: 4 },
-      { path: "deep/a", size: 4 },
+      { path: "b", type: "file", size: 4 },
+      { path: "deep/a", type: "file", size: 4 },
     ]);
   });
 

@@ -73,8 +73,8 @@ describe("RemoteFiles", () => {
     const files = new RemoteFiles(new Shelf(), (file) => file.startsWith(".own"));
     for (const file of ["./b.txt", "a/../a/c.txt", ".own-1"]) await files.write(file, file);
     expect(await files.list()).toEqual([
-      { path: "a/c.txt", size: 12 },
-      { path: "b.txt", size: 7 },
+      { path: "a/c.txt", type: "file", size: 12 },
+      { path: "b.txt", type: "file", size: 7 },
     ]);
     expect(Buffer.from(await files.read("a//c.txt")).toString()).toBe("a/../a/c.txt");
     await expect(files.read("../x")).rejects.toSatisfy(WorkspacePathError.isInstance);
