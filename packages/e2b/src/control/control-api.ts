@@ -151,8 +151,9 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     const { memory } = await bodyOf(context, pauseSchema);
     // E2B's client asks for it by default, and RFC 7240 has a word for those who want nothing less than they ask for.
     const isStrict = /\bhandling=strict\b/i.test(context.req.header("prefer") ?? "");
-    if (memory === true && isStrict)
+    if (memory === true && isStrict) {
       throw new E2BFailure(501, "This server keeps the files of a paused sandbox, not its memory");
+    }
     await sandboxes.pause(find(context));
     return context.body(null, 204);
   });

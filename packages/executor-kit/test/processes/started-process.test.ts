@@ -46,8 +46,16 @@ it("closes both streams, and drops what a reader that left does not take", async
   expect(await started.wait()).toEqual({ exitCode: 3 });
 });
 
+function later() {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
 /** A program that reads all of its input, and what it has read. */
-function reader({ hasTerminal }: { readonly hasTerminal: boolean }) {
+function readingProgram({ hasTerminal }: { readonly hasTerminal: boolean }) {
   const pieces: string[] = [];
   const ending = new AbortController();
   const process = new StartedProcess(
@@ -59,17 +67,18 @@ function reader({ hasTerminal }: { readonly hasTerminal: boolean }) {
   );
   const open = () => {
     const { stdin } = process.open();
-    return stdin ?? expect.fail("it takes input");
+    if (stdin === undefined) throw new Error("it takes no input");
+    return stdin;
   };
   return { open, pieces, ending, process };
 }
 
 it("refuses what is written after another handle has ended the input", async () => {
-  let end = (): void => {};
+  const end = later();
   const process = new StartedProcess(
     async (_, { stdin = [] }) => {
-      for await (const _piece of stdin);
-      await new Promise<void>((resolve) => (end = resolve));
+      for await (const piece of stdin) expect(piece).toHaveLength(0);
+      await end.promise;
       return { exitCode: 0 };
     },
     { signal: new AbortController().signal, takesInput: true },
@@ -78,12 +87,12 @@ it("refuses what is written after another handle has ended the input", async () 
   const writer = other.stdin?.getWriter();
   await one.stdin?.close();
   await expect(writer?.write(Buffer.from("late"))).rejects.toThrow("its input was closed");
-  end();
+  end.resolve();
   expect(await one.wait()).toEqual({ exitCode: 0 });
 });
 
 it("lets others type on a terminal when one closes or aborts its stream", async () => {
-  const { open, pieces, ending, process } = reader({ hasTerminal: true });
+  const { open, pieces, ending, process } = readingProgram({ hasTerminal: true });
   const [closing, aborting, typing] = [open(), open(), open().getWriter()];
   await closing.close();
   await aborting.abort(new Error("gone"));
@@ -97,13 +106,12 @@ it("lets others type on a terminal when one closes or aborts its stream", async 
 
 it("aborts a write to a terminal that waits for the program, and none of another handle", async () => {
   const taken: string[] = [];
-  let go = (): void => {};
-  const going = new Promise<void>((resolve) => (go = resolve));
+  const going = later();
   const process = new StartedProcess(
     async (_, { stdin = [] }) => {
       for await (const piece of stdin) {
         taken.push(Buffer.from(piece).toString());
-        await going;
+        await going.promise;
         if (taken.length === 2) break;
       }
       return { exitCode: 0 };
@@ -115,7 +123,7 @@ it("aborts a write to a terminal that waits for the program, and none of another
   const second = other?.write(Buffer.from("second"));
   while (taken.length === 0) await turn();
   await Promise.all([one?.abort(new Error("left")), expect(first).rejects.toThrow("left")]);
-  go();
+  going.resolve();
   await second?.catch(() => {});
   expect(await process.exit).toEqual({ exitCode: 0 });
   expect(taken).toEqual(["first", "second"]);
