@@ -196,9 +196,10 @@ export class Context {
 
   /** Ends the running cell; ends its interpreter if it goes on. */
   async #interrupt(interpreter: Interpreter): Promise<void> {
+    const done = untilDone(interpreter);
     for (const patienceMs of [graceMs / 2, graceMs / 2]) {
       interpreter.interrupt();
-      if (await within(patienceMs, untilDone(interpreter))) return;
+      if (await within(patienceMs, done)) return;
     }
     await interpreter.end();
     this.#loss =
