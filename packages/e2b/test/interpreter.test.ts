@@ -138,6 +138,31 @@ print("ü😀")
     expect((await sandbox.runCode("1", { context })).logs.stderr).toEqual([]);
   });
 
+  it("keeps the variables of code that ends after its second interrupt, and all that it runs next", async () => {
+    const context = await sandbox.createCodeContext();
+    const code = `import time
+kept = 1
+for attempt in range(2):
+    try: print("waiting", flush=True); time.sleep(600)
+    except KeyboardInterrupt: pass
+for each in "ab": time.sleep(0.1); print(each, flush=True)`;
+    await leaveAfter("waiting", { code, context_id: context.id });
+    for (const expected of [1, 2]) {
+      const next = await sandbox.runCode(`print("said"); kept`, { context, timeoutMs: 20_000 });
+      expect(next).toMatchObject({ text: "1", logs: { stdout: ["said\n"], stderr: [] } });
+      expect(next.executionCount).toBe(expected + 1);
+    }
+  });
+
+  it("ends executions whose programs go on writing", async () => {
+    const context = await sandbox.createCodeContext();
+    // With the largest pipe, there is always something left to read.
+    const code =
+      "import fcntl, subprocess; fcntl.fcntl(1, 1031, 1_048_576); program = subprocess.Popen('yes'); 'started'";
+    expect((await sandbox.runCode(code, { context, timeoutMs: 20_000 })).text).toBe("started");
+    expect((await sandbox.runCode("program.kill(); 1", { context })).text).toBe("1");
+  });
+
   it("goes on with a new interpreter after the end of one", async () => {
     const context = await sandbox.createCodeContext();
     const { error } = await sandbox.runCode("import os; os._exit(7)", { context });

@@ -84,8 +84,7 @@ class Output:
         return bool(piece)
 
     def drain(self):
-        while available(self.descriptor) and self.take():
-            pass
+        take_waiting(self)
         self.pass_on()
 
     def pass_on(self):
@@ -131,8 +130,7 @@ class Messages:
         return bool(piece)
 
     def drain(self):
-        while available(self.descriptor) and self.take():
-            pass
+        take_waiting(self)
 
     def handle(self, text):
         drain_outputs()
@@ -242,6 +240,13 @@ def available(descriptor):
     return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0\0\0\0"))[0]
 
 
+def take_waiting(source):
+    """Reads what is there now, and not what programs go on to write meanwhile, which may never end."""
+    for _ in range(-(-available(source.descriptor) // PIECE)):
+        if not available(source.descriptor) or not source.take():
+            return
+
+
 def is_running():
     return state["running"]
 
@@ -291,6 +296,8 @@ def finish():
         for each in messages:
             each.drain()
         drain_outputs()
+    # A message that waited may have ended it.
+    if is_running():
         state["running"] = False
         host.tell({"event": "done"})
 
