@@ -104,6 +104,10 @@ describe("paused sandboxes", needs("python3", "bash"), () => {
     await one.files.write("large", "small");
     await one.pause();
     await expect(other.createSnapshot()).rejects.toThrow(/already 1 paused sandboxes and snapshots/);
+    // One that was resumed is not paused any more.
+    await one.connect();
+    expect(await server.store.list()).toEqual([]);
+    await one.pause();
     await one.kill();
     await other.createSnapshot();
     expect(await server.store.list()).toHaveLength(1);

@@ -280,14 +280,15 @@ export class Sandboxes {
       if (checkpoint && executor.restored?.id !== checkpoint.id) {
         throw new Error(`The template ${settings.base} must pass \`restore\` on to its executor`);
       }
-      const before = known.state;
-      known.state = "running";
+      const { state, checkpoint: own } = known;
+      Object.assign(known, { state: "running", checkpoint: undefined });
       try {
         await this.#save(known);
       } catch (error) {
-        known.state = before;
+        Object.assign(known, { state, checkpoint: own });
         throw error;
       }
+      this.#kept.release(own);
       this.#begin(known, executor);
     } catch (error) {
       await this.#sessions.end(id).catch(this.#options.onError);
