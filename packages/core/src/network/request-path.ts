@@ -13,10 +13,21 @@ export function unclearPath(path: string): string | undefined {
   if (/%(?:2f|5c|25|23|3f|3b|[01][\da-f]|7f)/i.test(path)) {
     return "has an encoded character that hosts treat differently";
   }
+  // Some hosts read `%c0%ae` as a dot.
+  if (!isUtf8(path)) return "has encoded characters that are not UTF-8";
   if (path.includes("//")) return "has an empty part";
   const parts = path.split("/").map((part) => part.replaceAll(/%2e/gi, ".").replace(/;.*/, ""));
   if (parts.some((part) => part === "." || part === "..")) return "has a part that is `.` or `..`";
   return undefined;
+}
+
+function isUtf8(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

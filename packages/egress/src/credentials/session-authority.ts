@@ -1,4 +1,4 @@
-import { generateKeyPair, randomBytes } from "node:crypto";
+import { constants, generateKeyPair, privateEncrypt, randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { promisify } from "node:util";
@@ -96,6 +96,9 @@ export class SessionAuthority {
   }
 }
 
+/** What is before a SHA-256 digest in a signature (RFC 8017, 9.2). */
+const sha256DigestInfo = Buffer.from("3031300d060960864801650304020105000420", "hex");
+
 function blank(forge: Forge, publicKey: pki.rsa.PublicKey, lifetime: number): pki.Certificate {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = publicKey;
@@ -113,6 +116,12 @@ async function newKey(forge: Forge): Promise<{ keys: pki.rsa.KeyPair; pem: strin
     publicKeyEncoding: { type: "spki", format: "pem" },
     privateKeyEncoding: { type: "pkcs1", format: "pem" },
   });
-  const keys = { publicKey: forge.pki.publicKeyFromPem(publicKey), privateKey: forge.pki.privateKeyFromPem(pem) };
-  return { keys, pem };
+  const privateKey = forge.pki.privateKeyFromPem(pem);
+  // The library would block this thread for tens of milliseconds, for each name that code chooses below a rule with a star.
+  privateKey.sign = (sha256) => {
+    if (typeof sha256 === "string") throw new TypeError("a digest is needed");
+    const digest = Buffer.concat([sha256DigestInfo, Buffer.from(sha256.digest().getBytes(), "latin1")]);
+    return privateEncrypt({ key: pem, padding: constants.RSA_PKCS1_PADDING }, digest).toString("latin1");
+  };
+  return { keys: { publicKey: forge.pki.publicKeyFromPem(publicKey), privateKey }, pem };
 }

@@ -111,7 +111,7 @@ export class Gatekeeper {
       if (unclear !== undefined) {
         throw new Refusal(403, `${what} is not in this executor's network policy: its path ${unclear}`, true);
       }
-      const other = headers.find((name, index) => index % 2 === 0 && overrides.test(name));
+      const other = headers.find((name, index) => index % 2 === 0 && overrides.test(name.replaceAll("_", "-")));
       if (other !== undefined) {
         const why = `the header ${printable(other)} may name another method or path`;
         throw new Refusal(403, `${what} is not in this executor's network policy: ${why}`, true);
@@ -216,9 +216,12 @@ class AllowList {
   }
 }
 
-/** Headers by which some servers and frameworks take another method or path than the request's own. */
+/**
+ * Headers by which some servers and frameworks take another method or path than the request's own, or one more, as WebDAV and
+ * stores of objects do to copy. With `_` for `-`, they are the same variable of a CGI, WSGI or Rack application.
+ */
 const overrides =
-  /^(?:x-http-method(?:-override)?|x-method-override|x-original-(?:url|uri)|x-rewrite-url|x-forwarded-(?:path|prefix|uri))$/i;
+  /^(?:x-http-method(?:-override)?|x-method-override|x-original-(?:method|url|uri)|x-rewrite-url|x-forwarded-(?:method|path|prefix|uri)|destination|x-(?:amz|goog|ms|oss|cos|obs)-(?:copy|rename)-source)$/i;
 
 /** Addresses to try per name: dialing a name with thousands would take hours. */
 const mostAddresses = 8;
