@@ -41,7 +41,8 @@ export class SkillCopies implements AsyncDisposable {
 
   /** The same, relative to `directory` and with `/` as the separator. */
   relativePlaceOf(name: string, { digest }: Pick<SkillContent, "digest">): string {
-    return `${digest.slice("sha256:".length).slice(0, 16)}/${name}`;
+    // All of it: two contents may be made whose digests begin alike, and one of them would run with the other's consent.
+    return `${digest.slice("sha256:".length)}/${name}`;
   }
 
   /** Reads a skill's directory, and copies it unless there is a copy of the same content. */

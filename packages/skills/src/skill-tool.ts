@@ -7,7 +7,10 @@ export interface SkillToolCallOptions {
   readonly abortSignal?: AbortSignal | undefined;
   /** The same, as `@fenced/agentchat` names it. */
   readonly signal?: AbortSignal | undefined;
-  /** Decides about this call instead of the option `approve`, where each request has a user of its own to ask. */
+  /**
+   * Decides about this call instead of the option `approve`, where each request has a user of its own to ask. What it approved is
+   * remembered for calls with this same function only.
+   */
   readonly approve?: ApproveSkill | undefined;
 }
 

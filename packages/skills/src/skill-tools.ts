@@ -96,7 +96,16 @@ export function skillTools(
   const reading = { load_skill: loadSkill, read_skill_file: readSkillFile };
   if (!executor) return reading;
 
-  const consent = new Consent(options.approved ?? []);
+  const reviewed = [...(options.approved ?? [])];
+  const consent = new Consent(reviewed);
+  const consents = new WeakMap<ApproveSkill, Consent>();
+  /** An answer of one call's user is no answer for another's. */
+  const consentOf = (approve: ApproveSkill | undefined): Consent => {
+    if (approve === undefined) return consent;
+    const own = consents.get(approve) ?? new Consent(reviewed);
+    consents.set(approve, own);
+    return own;
+  };
   const runSkillScript = makeTool({
     name: "run_skill_script",
     description:
@@ -113,7 +122,7 @@ export function skillTools(
       const file = fileOf(skill, input.script);
       const signal = joinSignals(call.signal, call.abortSignal);
       const request = { skill, script: file.path, args, stdin, signal };
-      const answer = await consent.ask(request, call.approve ?? options.approve);
+      const answer = await consentOf(call.approve).ask(request, call.approve ?? options.approve);
       if (!answer.approved) return `The script did not run: not approved. ${showHidden(answer.reason ?? "")}`.trimEnd();
       return runScript(library, executor, { ...request, file, options });
     },

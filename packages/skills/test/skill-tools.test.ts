@@ -155,6 +155,21 @@ describe("run_skill_script", () => {
     expect(requests[1]?.skill.digest).not.toBe(requests[0]?.skill.digest);
   });
 
+  it("asks the user of each call, whatever another one approved", needs("bash"), async () => {
+    const skills = await read(await folderWith(counting));
+    const executor = stopLater(new LocalCommandLineCodeExecutor());
+    const tool = toolOf(skills, "run_skill_script", executor);
+    const input = { name: "counting", script: "scripts/shell.sh", args: ["ran"] };
+    let asked = 0;
+    const approve = (): { approved: boolean } => ({ approved: (asked += 1) > 0 });
+    expect(await tool.execute(input, { approve })).toBe("ran|");
+    expect(await tool.execute(input, { approve })).toBe("ran|");
+    expect(asked).toBe(1);
+    const refuse = (): { approved: boolean } => ({ approved: false });
+    expect(await tool.execute(input, { approve: refuse })).toBe("The script did not run: not approved.");
+    expect(await tool.execute(input, {})).toContain("Nobody can be asked");
+  });
+
   it("does not run what was not approved, or what nobody can be asked about", needs("bash"), async () => {
     const skills = await read(await folderWith(counting));
     const executor = stopLater(new LocalCommandLineCodeExecutor());
@@ -192,7 +207,7 @@ describe("run_skill_script", () => {
     const tool = toolOf(skills, "run_skill_script", executor, { approve: always });
     const input = { name: "counting", script: "scripts/shell.sh", args: ["x"] };
     await tool.execute(input, {});
-    const copy = join(skills.directory, (skills.all[0]?.digest ?? "").slice(7, 23), "counting/scripts/shell.sh");
+    const copy = join(skills.directory, (skills.all[0]?.digest ?? "").slice(7), "counting/scripts/shell.sh");
     await access(copy);
     await chmod(copy, 0o644);
     await writeFile(copy, "echo swapped\n");
