@@ -77,6 +77,7 @@ export class E2BCodeExecutor extends ForkableCodeExecutor {
       ...(checked.stateful === true && { stateful: true, displays: true }),
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
+      terminals: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? "open"),
       isolation: "remote",
