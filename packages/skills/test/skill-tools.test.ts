@@ -124,8 +124,9 @@ describe.each(places)("run_skill_script in %s", (place, needed, create) => {
   it("ends scripts, and shows them a read-only skill", needed, async () => {
     const skills = await read(await folderWith(counting));
     const executor = stopLater(create(skills));
-    const tool = toolOf(skills, "run_skill_script", executor, { approve: always, timeoutMs: 2000, ...directory });
-    expect(await tool.execute({ name: "counting", script: "scripts/forever.sh" }, {})).toContain("timed out");
+    const tool = toolOf(skills, "run_skill_script", executor, { approve: always, ...directory });
+    const impatient = toolOf(skills, "run_skill_script", executor, { approve: always, timeoutMs: 2000, ...directory });
+    expect(await impatient.execute({ name: "counting", script: "scripts/forever.sh" }, {})).toContain("timed out");
     // Root can write to every file of its own host.
     const printed = place === "this host" ? "" : "could not write";
     expect(await tool.execute({ name: "counting", script: "scripts/vandal.sh" }, {})).toContain(printed);
