@@ -5,6 +5,7 @@ import { BackendUnavailableError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
+import { nodeImage } from "./support/images.ts";
 
 const kernelRelease = "import platform; print(platform.release())";
 
@@ -43,6 +44,13 @@ describe("the OCI runtime", needs("docker"), () => {
     expect(exitCode).toBe(1);
     expect(output).toContain("PermissionError");
     expect((await stat(join(workDir, "program"))).mode & 0o7000).toBe(0);
+  });
+
+  it("leaves the machine's /dev/null to its owner, also in an image without Python", needs("gvisor"), async () => {
+    const before = await stat("/dev/null");
+    await using executor = createExecutor({ image: nodeImage, runtime: "runsc" });
+    expect(await printed(executor, "sh", "cat; echo done")).toContain("done");
+    expect((await stat("/dev/null")).uid).toBe(before.uid);
   });
 
   it("that the daemon does not have is an error that says how to check it", async () => {

@@ -119,13 +119,14 @@ export class ExecRunner implements BlockRunner {
         // The runtime would search `sh` itself with a PATH of the caller's; the shell sets it instead.
         Env: Object.entries(env).map(([name, value]) => `${name === "PATH" ? "FENCED_PATH" : name}=${value}`),
         WorkingDir: workspace,
-        AttachStdin: stdin !== undefined,
+        // Always: gVisor would take the daemon's /dev/null as input, and give that file of the machine to another account.
+        AttachStdin: true,
         AttachStdout: true,
         AttachStderr: true,
         ...(user === undefined ? {} : { User: user }),
       });
       const exec = await answered(create, "exec create");
-      const started = exec.start({ hijack: true, stdin: stdin !== undefined });
+      const started = exec.start({ hijack: true, stdin: true });
       const stream = new ExecStream(exec, await answered(started, "exec start"), sink, stdin);
       this.#streams.add(stream);
       return stream;
@@ -181,7 +182,7 @@ class ExecStream {
     stream.once("end", finish);
     stream.once("close", finish);
     if (isLiveInput(stdin)) void feedProgram(stdin, stream);
-    else if (stdin !== undefined) stream.end(stdin);
+    else stream.end(stdin);
     void this.#watch();
   }
 
