@@ -41,7 +41,7 @@ describe("hostile code", needs("python3", "bash"), () => {
     await writeFile(join(programs, "python3"), forger(python));
     await chmod(join(programs, "python3"), 0o755);
     const env = { PATH: `${programs}:${process.env["PATH"] ?? ""}` };
-    server = await startServer({ templates: { base: () => new LocalCommandLineCodeExecutor({ env }) } });
+    server = await startServer({ templates: { base: () => new LocalCommandLineCodeExecutor({ env, warm: {} }) } });
     sandbox = await Sandbox.create("base", server.client);
   });
   afterAll(async () => {
