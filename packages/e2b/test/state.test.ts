@@ -57,7 +57,7 @@ describe("a server with a state directory", needs("python3", "bash"), () => {
     expect(Reflect.get(again, "envdAccessToken")).toBe(Reflect.get(running, "envdAccessToken"));
     const { endAt, startedAt, metadata } = await again.getInfo();
     expect([endAt, startedAt, metadata]).toEqual([info.endAt, info.startedAt, { a: "b" }]);
-    expect(await again.commands.list()).toEqual([]);
+    expect(await again.commands.list()).toMatchObject([{ args: ["-l", "-c", "sleep 600"] }]);
     await expect.poll(() => Sandbox.kill(expired.sandboxId, second.client)).toBe(false);
     expect((await Sandbox.getInfo(paused.sandboxId, second.client)).state).toBe("paused");
     const resumed = await Sandbox.connect(paused.sandboxId, second.client);
