@@ -19,9 +19,9 @@ if [[ ${FENCED_SUITE-} == full ]]; then
   done
 else
   export FENCED_SUITE=processes FENCED_REQUIRE=python3,bash,node,typescript
-  # Sandboxes, supervisors and their Python interpreters, and the creation of virtual environments do not depend on the Node outside
-  # them. Large and deep trees take much of the time, and the same calls as small ones.
-  left_out=("**/workspace/hostile*" "**/sandbox/**" "**/supervisor/**" "**/warm.test.ts" "**/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts")
+  # Sandboxes, supervisors, servers of kept sessions, Python interpreters and the creation of virtual environments do not depend on
+  # the Node outside them. Large and deep trees take much of the time, and the same calls as small ones.
+  left_out=("**/workspace/hostile*" "**/sandbox/**" "**/supervisor/**" "**/warm.test.ts" "**/stateful.test.ts" "**/control-group.test.ts" "**/supervised-hostile.test.ts" "**/virtual-env.test.ts" "**/kept/conformance-kept.test.ts" "**/kept/kept-sandbox.test.ts")
 fi
 export FENCED_WORKERS=${FENCED_WORKERS-2}
 export FENCED_TEST_REPORT=$PWD/.reports/test-node-$version.json

@@ -27,7 +27,7 @@ describe("the demo without a key", () => {
 
   it("runs in a container if there is Docker, and says so first", needs("docker"), async () => {
     const outcome = await runDemo(["--image", "fenced-test:python"]);
-    expect(outcome.stdout).toMatch(/^The code runs in a Docker or Podman container\.\n/);
+    expect(outcome.stdout).toMatch(/^The code runs in a Docker or Podman container( with a kernel in user space)?\.\n/);
     expectSolved(outcome, "KeyError: None");
   });
 

@@ -29,8 +29,9 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
 
   it("a block that needs more shared memory than there is ends with 135 and an explanation", async () => {
     await using executor = createExecutor({ memoryBytes: 268_435_456 });
+    // In small pieces, so that no memory of its own comes on top, which can end the process before.
     const code =
-      "from multiprocessing.shared_memory import SharedMemory\nheld = SharedMemory(create=True, size=SIZE)\nheld.buf[:] = bytes(SIZE)\nheld.close(); held.unlink()\nprint('fits')";
+      "from multiprocessing.shared_memory import SharedMemory\nheld = SharedMemory(create=True, size=SIZE)\nfor start in range(0, SIZE, 100_000): held.buf[start : start + 100_000] = bytes(100_000)\nheld.close(); held.unlink()\nprint('fits')";
     expect(await printed(executor, "python", code.replaceAll("SIZE", "90_000_000"))).toBe("fits");
     const result = await run(executor, "python", code.replaceAll("SIZE", "140_000_000"));
     expect(result.exitCode).toBe(135);

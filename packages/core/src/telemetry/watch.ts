@@ -213,8 +213,9 @@ class WatchedOperation implements OpenOperation {
 
   constructor(definition: OperationDefinition, parent: Context, begunMsAgo = 0) {
     this.#definition = definition;
-    this.#started = performance.now() - begunMsAgo;
+    // After what an SDK does to begin a span, so that both measure the same time.
     this.#span = startSpan(definition, parent, begunMsAgo);
+    this.#started = performance.now() - begunMsAgo;
     this.#context = this.#isTraced ? trace.setSpan(parent, this.#span) : parent;
   }
 
@@ -273,12 +274,10 @@ class WatchedOperation implements OpenOperation {
   end(durationMs?: number): void {
     if (this.#ended) return;
     this.#ended = true;
-    const { duration, metricAttributes } = this.#definition;
-    if (duration !== undefined) {
-      const seconds = (durationMs ?? performance.now() - this.#started) / 1000;
-      this.record(duration, seconds, { ...metricAttributes, ...this.#error });
-    }
+    const seconds = (durationMs ?? performance.now() - this.#started) / 1000;
     safely(() => this.#span.end());
+    const { duration, metricAttributes } = this.#definition;
+    if (duration) this.record(duration, seconds, { ...metricAttributes, ...this.#error });
   }
 
   get #isTraced(): boolean {

@@ -321,14 +321,12 @@ export class RunningContainer {
 
   /** What is wrong with the container, according to the daemon; `undefined` if nothing is wrong. */
   async #state(code: number | undefined): Promise<string | undefined> {
-    const ended = code === undefined ? "" : ` with exit code ${code}`;
-    const killed = code === 137 ? ", so it was killed, or ran out of memory" : "";
     try {
       const { State: state } = await answered(this.#container.inspect(), "container inspect", 5000);
       if (state.OOMKilled) return "it ran out of memory";
-      return state.Running ? undefined : `it ended${ended}${killed}`;
+      return state.Running ? undefined : endedWith(code ?? state.ExitCode);
     } catch (error) {
-      if (isNotFound(error) || code !== undefined) return `it ended${ended}${killed}, and was removed`;
+      if (isNotFound(error) || code !== undefined) return `${endedWith(code)}, and was removed`;
       return `the Docker daemon does not answer (${dockerReason(error)})`;
     }
   }
@@ -337,6 +335,11 @@ export class RunningContainer {
     if (this.#ready) return this.#ready;
     throw new ExecutorStoppedError("The container is not started", { remedy: "Call start() first." });
   }
+}
+
+function endedWith(code: number | undefined): string {
+  const killed = code === 137 ? ", so it was killed, or ran out of memory" : "";
+  return code === undefined ? "it ended" : `it ended with exit code ${code}${killed}`;
 }
 
 /** The daemon does not answer, so it cannot say what happened. */
