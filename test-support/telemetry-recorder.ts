@@ -1,4 +1,4 @@
-import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, diag, DiagLogLevel, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import {
   AggregationTemporality,
@@ -21,6 +21,8 @@ export { metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 
 /** The OpenTelemetry SDK, set up to keep everything in memory. Only one at a time in a process. */
 export class TelemetryRecorder implements AsyncDisposable {
+  /** What OpenTelemetry complains about, such as changes to spans that have ended. */
+  readonly complaints: string[] = [];
   readonly #spans = new InMemorySpanExporter();
   readonly #starts = new StartOrder();
   readonly #metrics = new InMemoryMetricExporter(AggregationTemporality.DELTA);
@@ -29,6 +31,12 @@ export class TelemetryRecorder implements AsyncDisposable {
   readonly #meters = new MeterProvider({ readers: [this.#reader] });
 
   constructor() {
+    const complain = (message: string): void => void this.complaints.push(message);
+    const ignore = (): void => {};
+    diag.setLogger(
+      { error: complain, warn: complain, info: ignore, debug: ignore, verbose: ignore },
+      { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+    );
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     trace.setGlobalTracerProvider(this.#tracers);
     metrics.setGlobalMeterProvider(this.#meters);
@@ -101,6 +109,7 @@ export class TelemetryRecorder implements AsyncDisposable {
     trace.disable();
     metrics.disable();
     context.disable();
+    diag.disable();
     await this.#tracers.shutdown();
     await this.#meters.shutdown();
   }

@@ -392,8 +392,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       const telemetry = watched && this.#telemetry;
       const run = (events: RunEvents) => within(() => this.#run(blocks, options, { telemetry, events }));
       for await (const each of kept ?? new ExecutionStream(run)) {
-        const event = "seq" in each ? each.event : each;
-        if (event.type === "result") watched?.end(event);
+        // What comes from the place is watched as it is read.
+        if (!("seq" in each) && each.type === "result") watched?.end(each);
         yield each;
       }
     } catch (error) {
@@ -407,7 +407,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
     { begun, waits, watched, ...identity }: BeginningRun & { readonly watched: SubmittedRunTelemetry | undefined },
-  ): Promise<AsyncGenerator<RunEvent, void, void> | undefined> {
+  ): Promise<AsyncGenerator<ExecutionEvent | RunEvent, void, void> | undefined> {
     const { stdin: takesStdin, stateful } = this.capabilities;
     validateRun(blocks, options, takesStdin);
     const host = this.#functions.choose(options.functions, this.offered);
@@ -558,6 +558,6 @@ async function measureDisk(place: Place): Promise<number | undefined> {
 }
 
 /** The events of a run whose time was up before its first block. */
-async function* onlyResult(result: CodeResult): AsyncGenerator<RunEvent, void, void> {
-  yield { seq: 1, event: { type: "result", result } };
+async function* onlyResult(result: CodeResult): AsyncGenerator<ExecutionEvent, void, void> {
+  yield { type: "result", result };
 }

@@ -48,7 +48,7 @@ export interface Operation {
   end(): void;
 }
 
-/** An operation that is neither one action nor one generator: whoever begins it ends it. */
+/** An operation that is neither one action nor one generator: the code that begins it must end it. */
 export interface OpenOperation extends Operation {
   /** Runs `action` with the operation's span as the active one. */
   within<T>(action: () => T): T;

@@ -133,7 +133,7 @@ export class KeptRuns {
       }
     } catch (error) {
       // Another program has taken the session over, where the run goes on.
-      if (!epoch.signal.aborted && error instanceof ExecutorStoppedError) watched?.leave();
+      if (!epoch.signal.aborted && ExecutorStoppedError.isInstance(error)) watched?.leave();
       watched?.fail(error);
       throw error;
     } finally {

@@ -76,7 +76,7 @@ export class SubmittedRunTelemetry {
   #endBlock({ index, result }: Extract<RunEvent["event"], { readonly type: "block-end" }>, seq: number): void {
     const block = this.#block;
     this.#block = undefined;
-    // Whoever followed the run then has recorded it.
+    // The program that followed the run then has recorded it.
     if (!block || seq <= this.#left) return;
     const { operation, metricAttributes = {} } = block.operation
       ? block

@@ -13,7 +13,10 @@ describe("telemetry of submitted runs that go on in their place", needs("python3
   beforeEach(() => {
     recorder = new TelemetryRecorder();
   });
-  afterEach(() => recorder[Symbol.asyncDispose]());
+  afterEach(async () => {
+    await recorder[Symbol.asyncDispose]();
+    if (recorder.complaints.length > 0) throw new Error(recorder.complaints.join("\n"));
+  });
 
   it("has a span for the run, each block, and each host call under its block", async () => {
     const who = hostFunction({ name: "who", description: "Says who.", input: z.object({}), execute: () => "me" });
@@ -65,6 +68,19 @@ describe("telemetry of submitted runs that go on in their place", needs("python3
     expect(later).toEqual(["fenced.run", "  fenced.block python", "  fenced.block python"]);
     const blocks = recorder.spans.filter(({ name }) => name === "fenced.block python");
     expect(blocks.map(({ attributes }) => attributes["fenced.block.index"])).toEqual([1, 2]);
+    await again.stop();
+  });
+
+  it("leaves off in a program that is cut off", async () => {
+    const executor = createKept({ warm: {}, keepAliveMs });
+    const run = await executor.submit([python("import time\ntime.sleep(60)")]);
+    for await (const { event } of run.events()) if (event.type === "block-start") break;
+    await using again = await connectKept(executor.handle, { takeOver: true });
+    await expect(run.result()).rejects.toThrow("taken this session over");
+    const [own] = recorder.spans.filter(({ name }) => name === "fenced.run");
+    expect(own?.attributes).toMatchObject({ "fenced.left_early": true });
+    expect(recorder.tree()).toContain("  fenced.block python");
+    expect((await recorder.histograms()).get("fenced.run.duration")).toBeUndefined();
     await again.stop();
   });
 
