@@ -217,6 +217,82 @@ print(first.recv(1000)[9:].decode())`;
     expect(calls[0]).toBe("first");
   });
 
+  it("answer the calls of the block that runs now, and of nobody else", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor } = await place.connect({ first: place.first });
+    let strangers = 0;
+    const address = await supervisor.openCalls((connection) => {
+      strangers += 1;
+      connection.destroy();
+    });
+    const [over, now] = [randomUUID(), randomUUID()];
+    const other = `${now.slice(0, -1)}${now.endsWith("0") ? "1" : "0"}`;
+    const code = `import socket, struct
+def frame(kind, number, payload):
+    return struct.pack(">IBI", len(payload) + 5, kind, number) + payload
+for token in (b"${over}", b"${other}", b"${now}"[:-1], b"${now} ", b"", "\xfc".encode() * 18, b"${now}"):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(60)
+    connection.connect(${JSON.stringify(address.slice("unix:".length))})
+    try:
+        connection.sendall(frame(1, 0, token) + frame(2, 1, b"call\\n{}"))
+        print(connection.recv(1000)[9:].decode())
+    except OSError:
+        print()`;
+    const number = await supervisor.runs.submit(order(supervisor, ["", code], { tokens: [over, now] }));
+    const stop = supervisor.runs.serve(number, 1, ({ begin, answer }) => {
+      begin();
+      answer(16, Buffer.from("answered"));
+    });
+    expect(textOf(await entriesOf(supervisor, number))).toBe(`${"\n".repeat(6)}answered\n`);
+    expect(strangers).toBe(6);
+    stop();
+  });
+
+  it("do not say that a block waited for a program while one answers its other calls", async () => {
+    const place = await KeptPlace.open();
+    const { supervisor } = await place.connect({ first: place.first });
+    const address = await supervisor.openCalls((connection) => connection.destroy());
+    const token = randomUUID();
+    const code = `import socket, struct
+def frame(kind, number, payload):
+    return struct.pack(">IBI", len(payload) + 5, kind, number) + payload
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(${JSON.stringify(address.slice("unix:".length))})
+connection.sendall(frame(1, 0, b"${token}") + frame(2, 1, b"call\\n{}") + frame(2, 2, b"call\\n{}"))
+connection.recv(1000)`;
+    const number = await supervisor.runs.submit(order(supervisor, [code], { tokens: [token], timeoutMs: 2000 }));
+    let calls = 0;
+    supervisor.runs.serve(number, 0, ({ begin }) => {
+      // As if there was only one turn.
+      if (calls === 0) begin();
+      calls += 1;
+    });
+    expect(textOf(await entriesOf(supervisor, number))).toBe("");
+    expect(calls).toBe(2);
+  });
+
+  it("do not claim for a block the connections of another one", async () => {
+    const place = await KeptPlace.open(60_000);
+    const first = await place.connect({ first: place.first });
+    const { port } = await first.supervisor.openNetwork((connection) => connection.destroy());
+    const late = "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)\n";
+    const asking = `${late}import socket\nsocket.create_connection(("127.0.0.1", ${port})).recv(1)`;
+    const limits = { timeoutMs: 3000 };
+    const runs = [asking, `${late}time.sleep(60)`].map((code) =>
+      first.supervisor.runs.submit(order(first.supervisor, [code], limits)),
+    );
+    const numbers = await Promise.all(runs);
+    await first.link.detach();
+    await writeFile(path.join(place.workspace, "go"), "");
+    await setTimeout(4000);
+    const second = await place.connect();
+    for (const number of numbers) {
+      const text = textOf(await entriesOf(second.supervisor, number));
+      expect(text).toMatch(/may have been waiting for the network: no program was connected/);
+    }
+  });
+
   it("go on in another program although a block no longer reads answers to its calls", async () => {
     const place = await KeptPlace.open();
     const first = await place.connect({ first: place.first });

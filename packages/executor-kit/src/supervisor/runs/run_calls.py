@@ -189,7 +189,9 @@ def send_waiting(run, block):
 
 def is_waiting(run):
     """Whether calls of a run wait for a host, or for one that has the function."""
-    return any(call.caller.run is run and (keeper.is_cut or not call.begun) for call in calls.values())
+    own = [call for call in calls.values() if call.caller.run is run]
+    # A host that has begun some has only so many turns for the others.
+    return bool(own) and (keeper.is_cut or not any(call.begun for call in own))
 
 
 def change_host():

@@ -36,7 +36,7 @@ KILLED, BUS_ERROR = 137, 135
 LOOK, MEASURING_SHARE, OWN_FILES, WORKSPACE_FULL = 0.1, 0.2, 1048576, 153
 FULL = ("No space left on device", "Disk quota exceeded")
 # What a time limit adds to the output of a block that was waiting for a program.
-UNANSWERED = "\nThe block was waiting for %s: no program was connected to the session that could answer. Connect to it in time.\n"
+UNANSWERED = "\nThe block %s waiting for %s: no program was connected to the session that could answer. Connect to it in time.\n"
 
 # By number, in the order of their submission; and those that the host is still sending.
 runs, incoming = {}, {}
@@ -225,13 +225,15 @@ class Run:
             self.finish_block_early()
 
     def say_unanswered(self):
-        found = []
+        verb, found = "was", []
         if run_calls.is_waiting(self):
             found.append("host functions")
         if tunnels.is_waited_for(tunnels.NETWORK):
+            # Nobody knows whose connections these are.
+            verb = "may have been"
             found.append("the network")
         if found and self.phase == "main":
-            self.log.print(ERR, (UNANSWERED % " and ".join(found)).encode())
+            self.log.print(ERR, (UNANSWERED % (verb, " and ".join(found))).encode())
 
     def finish_block_early(self):
         if self.cause in ("timeout", "full"):
