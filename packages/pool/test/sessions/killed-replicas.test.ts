@@ -41,18 +41,22 @@ class Fleet implements AsyncDisposable {
   async kill(): Promise<void> {
     const killed = this.any;
     killed.signal("SIGKILL");
-    this.#replicas.splice(this.#replicas.indexOf(killed), 1, await this.#start());
+    this.#replace(killed, await this.#start());
   }
 
   /** Replaces all, one after another, as a deployment does. */
   async roll(): Promise<void> {
     for (const old of this.#replicas.slice()) {
-      const next = await this.#start();
-      const index = this.#replicas.indexOf(old);
-      if (index < 0) this.#replicas.push(next);
-      else this.#replicas.splice(index, 1, next);
+      this.#replace(old, await this.#start());
       await old.drain();
     }
+  }
+
+  /** It may have been replaced while the next one was starting. */
+  #replace(old: Replica, next: Replica): void {
+    const index = this.#replicas.indexOf(old);
+    if (index < 0) this.#replicas.push(next);
+    else this.#replicas.splice(index, 1, next);
   }
 
   killAll(): void {
