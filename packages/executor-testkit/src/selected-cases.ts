@@ -399,6 +399,11 @@ const smoke: Readonly<Record<string, readonly string[]>> = {
   "host functions": ["take and return JSON values of every kind", "are aborted when the executor's call is aborted"],
   displays: ["contain a picture's bytes", "of all blocks are in the result"],
   component: ["keeps its settings when loaded"],
+  "session that outlives its program": [
+    "a session survives kill -9 of its program: files, variables and what blocks left running",
+    "one program at a time can use a session, and one that was cut off changes nothing any more",
+    "a session ends by itself, and nothing is left, when nobody comes back in time",
+  ],
   "submitted run of a session that outlives its program": [
     "goes on after kill -9, and another program reads the same events and the result",
     "reports what the network policy refused to every program",

@@ -22,6 +22,8 @@ describe("E2B", needs("bubblewrap", "python3", "bash", "node"), () => {
     mechanism(
       "state",
       "processes",
+      "programs that run",
+      "terminals",
       "host functions",
       "network policy",
       "session that outlives its program",

@@ -45,6 +45,7 @@ export {
   type SessionToUse,
   sessionToJson,
 } from "./keep_alive/session-address.ts";
+export { paced } from "./keep_alive/paced.ts";
 export { type LinkOptions, type SessionAccess, SessionLink } from "./keep_alive/session-link.ts";
 export { Loss } from "./loss.ts";
 export { SupervisedBackend, type SupervisedSettings } from "./supervised-backend.ts";

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { PlaceGone } from "@fenced/executor-kit";
 import {
   attachCommand,
+  paced,
   type SessionAddress,
   SessionLink,
   type SupervisorStreams,
@@ -9,9 +9,6 @@ import {
 import { streamsOf } from "../cluster/exec-socket.ts";
 import type { PodClient } from "./pod-client.ts";
 import { type Pod, whyOver } from "./pod-state.ts";
-
-/** How many execs a session may begin one after another, and in which time it may begin one more. */
-const [mostExecs, execMs] = [10, 1000];
 
 /** A session that outlives its program, and how to connect to it. */
 export interface KeptSession {
@@ -91,17 +88,4 @@ export class PodLink {
   close(): void {
     if (!this.#ended) this.#link.streams.stdin.destroy();
   }
-}
-
-/** Returns what waits until one more exec may begin: code can break connections as often as it likes, at the API server's expense. */
-function paced(): (signal: AbortSignal) => Promise<void> {
-  let left = mostExecs;
-  let last = performance.now();
-  return async (signal) => {
-    const now = performance.now();
-    left = Math.min(mostExecs, left + (now - last) / execMs);
-    last = now;
-    if (left < 1) await sleep((1 - left) * execMs, undefined, { signal });
-    left -= 1;
-  };
 }

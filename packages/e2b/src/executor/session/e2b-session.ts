@@ -1,75 +1,36 @@
-import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError, ExecutorStoppedError, FencedError, SessionInUseError } from "@fenced/core";
-import { untilAborted, within } from "@fenced/core/abort";
+import { BackendUnavailableError, ExecutorStoppedError, FencedError } from "@fenced/core";
 import { Heartbeat, PlaceGone } from "@fenced/executor-kit";
 import {
-  attachCommand,
-  connectSupervisor,
   Loss,
-  NoGreeting,
-  type SessionAddress,
   sessionHasEnded,
-  SessionLink,
-  sessionServerCommand,
+  type SessionLink,
   type Supervisor,
-  type SupervisorConfig,
   type SupervisorInventory,
-  type SupervisorStreams,
-  untilGreeting,
 } from "@fenced/executor-kit/supervisor";
-import type { ControlClient, SandboxState } from "../service/control-client.ts";
-import { type ProgramStreams, startProgram } from "../service/program-streams.ts";
-import type { SandboxAccess } from "../service/service-address.ts";
+import type { ControlClient } from "../service/control-client.ts";
 import { reasonOf, serviceError } from "../service/service-error.ts";
+import {
+  type NewSession,
+  type OpenedSession,
+  reopenSession,
+  type SessionRequest,
+  startSession,
+} from "./open-session.ts";
 import { leaseMs, SandboxLease } from "./sandbox-lease.ts";
+import { sandboxEnded, supervisorLost } from "./session-errors.ts";
 
-const startScript: string = readFileSync(new URL("./start.sh", import.meta.url), "utf8");
-
-/** Milliseconds within which a broken connection of a session that ends with its program can come back. */
-const reconnectMs = 30_000;
-/** Milliseconds for the start script to say where the work directory is, and for the last words of a program that has ended. */
-const [greetingMs, lastWordsMs] = [60_000, 500];
 /** Milliseconds that `end` waits for the service, and that finding out the reason of a loss takes at most. */
 const [killMs, explainMs] = [15_000, 5000];
-/** Milliseconds after which a program that has died no longer counts as connected, and between two attempts meanwhile. */
-const [silenceMs, againMs] = [12_000, 1000];
 /** Milliseconds for which a sandbox outlives a session that nobody has come back to, and that saying so may take. */
 const [leftMs, leavingMs] = [5000, 5000];
 /** How often the supervisor must give a sign of life, in milliseconds, and how many may be missing. */
 const [beatMs, patience] = [10_000, 6];
-
-/** What a session needs, whether it is new or not. */
-export interface SessionRequest {
-  readonly control: ControlClient;
-  readonly address: SessionAddress;
-  /** How long it waits for a program. 0: it ends with this one. */
-  readonly keepAliveMs: number;
-}
-
-/** What a new session needs. */
-export interface NewSession extends SessionRequest {
-  readonly sandbox: SandboxAccess;
-  readonly workDir: string;
-  readonly config: Omit<SupervisorConfig, "workspace">;
-}
 
 /** What connecting to the session of an earlier program needs. */
 export interface OldSession extends SessionRequest {
   readonly id: string;
   readonly workspace: string;
   readonly takeOver: boolean;
-}
-
-interface Opened {
-  readonly sandbox: SandboxAccess;
-  readonly workspace: string;
-  readonly link: SessionLink;
-  readonly supervisor: Supervisor;
-  readonly inventory: SupervisorInventory;
-  /** Resolves to the reason when the supervisor can no longer be used. */
-  readonly lost: Promise<Error>;
 }
 
 /**
@@ -92,7 +53,7 @@ export class E2BSession {
 
   private constructor(
     { control, keepAliveMs }: SessionRequest,
-    { sandbox, workspace, link, supervisor, inventory, lost }: Opened,
+    { sandbox, workspace, link, supervisor, inventory, lost }: OpenedSession,
   ) {
     this.workspace = workspace;
     this.sandbox = sandbox.id;
@@ -126,7 +87,7 @@ export class E2BSession {
   static async start(request: NewSession, signal: AbortSignal): Promise<E2BSession> {
     const { control, sandbox } = request;
     try {
-      return new E2BSession(request, await start(request, signal));
+      return new E2BSession(request, await startSession(request, signal));
     } catch (error) {
       await control.kill(sandbox.id, AbortSignal.timeout(killMs)).catch(() => {});
       signal.throwIfAborted();
@@ -148,7 +109,7 @@ export class E2BSession {
     const { control, id, keepAliveMs, workspace } = request;
     try {
       const sandbox = await control.connect(id, leaseMs(keepAliveMs), signal);
-      return new E2BSession(request, { workspace, ...(await openOldLink({ ...request, sandbox }, signal)) });
+      return new E2BSession(request, { workspace, ...(await reopenSession({ ...request, sandbox }, signal)) });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof PlaceGone) throw sessionHasEnded(`in the sandbox ${id}`, true, error);
@@ -227,120 +188,4 @@ export class E2BSession {
     if (state !== undefined && state !== "running") return sandboxEnded(this.sandbox, state);
     return FencedError.isInstance(hint) ? hint : supervisorLost(this.sandbox, hint.message);
   }
-}
-
-async function start(request: NewSession, signal: AbortSignal): Promise<Opened> {
-  const { sandbox, workDir, address, config } = request;
-  const word = `fenced-${randomUUID()}`;
-  const server = sessionServerCommand(address.socket, { ...config, workspace: word });
-  const first = await startProgram(sandbox, ["/bin/sh", "-c", startScript, "fenced", word, workDir, ...server], signal);
-  try {
-    const workspace = await workspaceOf(first, word, signal);
-    return { workspace, ...(await openLink({ ...request, first, takeOver: false }, signal)) };
-  } catch (error) {
-    first.stdin.destroy();
-    first.stdout.destroy();
-    throw error;
-  }
-}
-
-/** Reads what the start script says. */
-async function workspaceOf({ stdout, stderr }: ProgramStreams, word: string, signal: AbortSignal): Promise<string> {
-  let said = "";
-  const listen = (bytes: Buffer): void => {
-    said = (said + bytes.toString()).slice(-1000);
-  };
-  stderr.on("data", listen);
-  const ended = new Promise<true>((resolve) => {
-    stderr.once("end", () => resolve(true));
-  });
-  try {
-    const path = await within(greetingMs, untilAborted(untilGreeting(stdout, `${word} `), signal));
-    if (path?.startsWith("/") === true) return path;
-    throw cannotRun(path === undefined ? `it did not answer within ${greetingMs / 1000} s` : `it says ${path}`);
-  } catch (error) {
-    if (!(error instanceof NoGreeting)) throw error;
-    await within(lastWordsMs, ended);
-    throw cannotRun(`${error.message}${said}`.trim());
-  } finally {
-    stderr.off("data", listen);
-  }
-}
-
-/** What is needed to open a link. */
-interface LinkRequest extends SessionRequest {
-  readonly sandbox: SandboxAccess;
-  readonly takeOver: boolean;
-  /** What has started the session just now. Default: it exists already. */
-  readonly first?: SupervisorStreams;
-}
-
-/**
- * The service does not tell a session that its program has died, which counts as connected until it was silent for some
- * seconds. One that is alive is heard of all the time.
- */
-async function openOldLink(request: LinkRequest, signal: AbortSignal): Promise<Omit<Opened, "workspace">> {
-  const end = performance.now() + silenceMs;
-  for (;;) {
-    try {
-      return await openLink(request, signal);
-    } catch (error) {
-      if (!SessionInUseError.isInstance(error) || performance.now() > end) throw error;
-    }
-    await sleep(againMs, undefined, { signal });
-  }
-}
-
-async function openLink(request: LinkRequest, signal: AbortSignal): Promise<Omit<Opened, "workspace">> {
-  const { control, sandbox, address, keepAliveMs, takeOver, first } = request;
-  const attach = attachCommand(address.socket);
-  const connect = async (limit: AbortSignal): Promise<SupervisorStreams> => {
-    try {
-      return await startProgram(sandbox, attach, limit);
-    } catch (error) {
-      const state = await control.state(sandbox.id, limit);
-      if (state !== "running") throw new PlaceGone(sandboxEnded(sandbox.id, state).message);
-      throw error;
-    }
-  };
-  const link = await SessionLink.open({
-    key: address.key,
-    keepAliveMs: keepAliveMs || reconnectMs,
-    takeOver,
-    signal,
-    connect,
-    ...(first && { first }),
-  });
-  try {
-    let lose: (reason: Error) => void = () => {};
-    const lost = new Promise<Error>((resolve) => {
-      lose = resolve;
-    });
-    const answer = connectSupervisor(link.streams, { signal, onLost: lose, isCut: () => link.isCut });
-    link.streams.stdout.resume();
-    const { inventory, supervisor } = await answer;
-    if (!supervisor) throw cannotRun("there is no Python");
-    return { sandbox, link, inventory, supervisor, lost };
-  } catch (error) {
-    await (first ? link.end() : link.detach());
-    throw error;
-  }
-}
-
-function cannotRun(reason: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The sandbox cannot run code: ${reason}`, {
-    remedy:
-      "Use a template that has `sh` and Python 3.8 or later as `python3`, and a `workDir` that can be written to.",
-  });
-}
-
-function sandboxEnded(id: string, state: SandboxState = "gone"): BackendUnavailableError {
-  const what = state === "paused" ? "was paused" : "has ended: it was killed, or its time was over";
-  return new BackendUnavailableError(`The sandbox ${id} ${what}`, { remedy: "Call again to use a new one." });
-}
-
-function supervisorLost(id: string, reason: string): BackendUnavailableError {
-  return new BackendUnavailableError(`The supervisor in the sandbox ${id} was lost: ${reason.trim()}`, {
-    remedy: "Call again to use a new sandbox. If it happens again, check what kills programs in the sandbox.",
-  });
 }
