@@ -8,8 +8,8 @@ import type { Language } from "./languages.ts";
 
 const contextProgram: string = readFileSync(new URL("./programs/context.py", import.meta.url), "utf8");
 
-/** How long an interpreter may take to start, and then to end by itself, in milliseconds. */
-const [startMs, endMs] = [60_000, 1000];
+/** How long an interpreter may take to start, in milliseconds. */
+const startMs = 60_000;
 /** The exit code of a program that does not exist. */
 const missingProgram = 127;
 /** What the JSON of a message may contain; code chooses its values. */
@@ -136,14 +136,8 @@ export class Interpreter {
   /** Ends it, and everything that its code has started. Idempotent; never rejects. */
   async end(): Promise<void> {
     this.#lost ??= new InterpreterLost("The interpreter was ended");
-    // It removes its files then.
-    this.#writer.close().catch(() => {});
-    const isOver = this.#process.wait().then(
-      () => true,
-      () => true,
-    );
-    await within(endMs, isOver);
     await this.#process.kill().catch(() => {});
+    this.#writer.abort().catch(() => {});
     this.#frames.return().catch(() => {});
   }
 

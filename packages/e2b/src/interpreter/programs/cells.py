@@ -208,8 +208,8 @@ def finish():
     end_cell()
 
 
-def start_shell(main, directory):
-    start(main, directory)
+def start_shell(main):
+    start(main)
     use_shell()
 
 

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import selectors
-import shutil
 import signal
 import socket
 import struct
@@ -231,8 +230,6 @@ urgent = selectors.DefaultSelector()
 state = {"interpreter": None, "ready": False, "running": False, "feed": None, "control": None, "kind": None}
 # Earlier cells' pipes come first.
 outputs, messages = [], []
-# A directory for the interpreter's own files.
-directory = None
 heard, woken = os.pipe()
 
 
@@ -352,14 +349,12 @@ def start(request):
 
 
 def start_python(request, variables, cwd):
-    global directory
-    directory = tempfile.mkdtemp()
     variables.setdefault("PYTHONSAFEPATH", "fenced")
     ours, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     said = os.pipe()
     nothing = os.open(os.devnull, os.O_RDWR)
-    # The second of these is the directory beside which the interpreter has its files.
-    argv = ["python3", "-u", "-c", START, request["program"], os.path.join(directory, "commands")]
+    # There are no commands that call host functions.
+    argv = ["python3", "-u", "-c", START, request["program"], ""]
     launch(argv, variables, cwd, [nothing, nothing, nothing, other.detach(), said[1]])
     state["control"] = ours
     listen(Readiness(said[0]))
@@ -564,8 +559,6 @@ except BrokenPipeError:
     pass
 finally:
     end_interpreter()
-    if directory is not None:
-        shutil.rmtree(directory, ignore_errors=True)
     try:
         os.set_blocking(1, True)
         while host.waiting:

@@ -103,13 +103,13 @@ def forget():
     displaying = _thread.allocate_lock()
 
 
-def start_shell(main, directory):
-    """Starts as much of IPython as programs need to display something. It does not run the blocks. `directory` is for its files, which
-    would otherwise be left in the home directory."""
+def start_shell(main):
+    """Starts as much of IPython as programs need to display something. It does not run the blocks."""
     global shell
+    from IPython.core import interactiveshell
     from IPython.core.displaypub import DisplayPublisher
     from IPython.core.history import HistoryManager
-    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.profiledir import ProfileDir
 
     class Publisher(DisplayPublisher):
         def publish(self, data, metadata=None, *, transient=None, update=False, **_):
@@ -118,10 +118,13 @@ def start_shell(main, directory):
         def clear_output(self, wait=False):
             tell({"clear": True, "wait": bool(wait)})
 
+    # It must have no files, which nobody would remove if the interpreter is killed: neither a history, nor a database, nor a
+    # profile. Its directory has to exist.
     HistoryManager.enabled = False
+    interactiveshell.PickleShareDB = lambda _: {}
     hooks = sys.excepthook, sys.displayhook
-    shell = InteractiveShell.instance(
-        user_module=main, user_ns=vars(main), display_pub_class=Publisher, ipython_dir=directory
+    shell = interactiveshell.InteractiveShell.instance(
+        user_module=main, user_ns=vars(main), display_pub_class=Publisher, profile_dir=ProfileDir(), ipython_dir="/"
     )
     sys.excepthook, sys.displayhook = hooks
     # `!ls` prints what it prints, without a terminal in between; `%matplotlib` needs no event loop of a window system.

@@ -162,7 +162,7 @@ def begin():
     sys.modules["__main__"] = runner.main
     if has_displays:
         try:
-            displays.start_shell(runner.main, os.path.join(os.path.dirname(COMMANDS), "ipython"))
+            displays.start_shell(runner.main)
         except Exception:
             pass
     sys.modules["__main__"] = runner.main
