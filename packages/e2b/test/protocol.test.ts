@@ -86,24 +86,23 @@ describe("hostile clients", needs("python3", "bash"), () => {
     const { pid } = await sandbox.commands.run("sleep 614", { background: true, stdin: true, timeoutMs: 0 });
     const stdin = Buffer.alloc(9_000_000).toString("base64");
     const leaving = new AbortController();
-    const send = (input: string, signal?: AbortSignal) =>
+    // Not by E2B's client, which takes seconds to encode that much, and in which this process does nothing else.
+    const send = (to: number, signal?: AbortSignal) =>
       fetch(`${server.url}/process.Process/SendInput`, {
         method: "POST",
         headers,
-        body: JSON.stringify({ process: { pid }, input: { stdin: input } }),
+        body: JSON.stringify({ process: { pid: to }, input: { stdin } }),
         ...(signal && { signal }),
       });
-    const first = send(stdin, leaving.signal).catch(() => {});
-    await expect
-      .poll(async () => (await send(stdin, AbortSignal.timeout(20_000)).catch(() => first))?.status)
-      .toBe(429);
+    const first = send(pid, leaving.signal).catch(() => {});
+    await expect.poll(async () => (await send(pid, AbortSignal.timeout(20_000)).catch(() => first))?.status).toBe(429);
     leaving.abort();
     await first;
-    expect((await send(stdin)).status).toBe(429);
+    expect((await send(pid)).status).toBe(429);
     expect(await sandbox.commands.kill(pid)).toBe(true);
     // What was never read does not count any more.
     const cat = await sandbox.commands.run("cat > /dev/null", { background: true, stdin: true });
-    await sandbox.commands.sendStdin(cat.pid, "x".repeat(9_000_000));
+    expect((await send(cat.pid)).status).toBe(200);
     await sandbox.commands.closeStdin(cat.pid);
     expect((await cat.wait()).exitCode).toBe(0);
   });
