@@ -32,7 +32,8 @@ Clients set E2B_API_KEY to the server's key, and both E2B_API_URL and E2B_SANDBO
 line that the server prints. The key is that of FENCED_E2B_API_KEY, or a random one, which the server then prints.
 
 A template is an image for Docker or Podman that has Python 3.8 or later, or os-sandbox, which shows this machine's
-programs to the code. With --state, sandboxes outlive the server; without, they end with it. Without --network, code in containers reaches only package indexes, and code in the OS sandbox nothing.`;
+programs to the code. With --state, sandboxes outlive the server; without, they end with it. Without --network, code in
+containers reaches only package indexes, and code in the OS sandbox nothing.`;
 
 /**
  * @returns the options, or `undefined` if help was printed instead.

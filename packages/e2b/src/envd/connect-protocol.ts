@@ -1,6 +1,5 @@
 import {
   BackendUnavailableError,
-  ByteQueue,
   ExecutorStoppedError,
   InvalidInputError,
   JsonLimitError,
@@ -11,6 +10,7 @@ import { joinSignals, untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
 import { ConnectError } from "./connect-error.ts";
 import { envelope } from "./envelope.ts";
+import { readBody } from "./read-body.ts";
 
 /** Maximum length of a request's message, in bytes. */
 const longestMessage = 16_777_216;
@@ -45,7 +45,7 @@ export async function unary<T>(
   handle: (message: T) => Promise<JsonValue>,
 ): Promise<Response> {
   try {
-    return Response.json(await handle(check(schema, parse(await readBody(request)))));
+    return Response.json(await handle(check(schema, parse(await messageOf(request)))));
   } catch (error) {
     const problem = toConnectError(error, request.signal, report);
     return Response.json(problem, { status: problem.status });
@@ -64,7 +64,7 @@ export async function serverStream<T>(
 ): Promise<Response> {
   // Before the response: some clients take a broken connection for an end if it was not to be used again, as after an
   // unread request.
-  const received = await readBody(request).catch((error: unknown) => toConnectError(error, request.signal, report));
+  const received = await messageOf(request).catch((error: unknown) => toConnectError(error, request.signal, report));
   const leaving = new AbortController();
   const signal = joinSignals(request.signal, ended, leaving.signal);
   const messages = async function* (): AsyncGenerator<Uint8Array, void, void> {
@@ -110,16 +110,10 @@ export function toConnectError(error: unknown, gone: AbortSignal, report: Callee
 }
 
 /** @throws ConnectError if the request is too long. */
-async function readBody({ body }: Request): Promise<Uint8Array> {
-  const bytes = new ByteQueue();
-  const pieces: AsyncIterable<Uint8Array> = body ?? ReadableStream.from<Uint8Array>([]);
-  for await (const piece of pieces) {
-    if (bytes.length + piece.length > longestMessage) {
-      throw new ConnectError("resource_exhausted", "The request has more than 16 MiB");
-    }
-    bytes.add(piece);
-  }
-  return bytes.take();
+async function messageOf(request: Request): Promise<Uint8Array> {
+  const bytes = await readBody(request, longestMessage);
+  if (bytes) return bytes;
+  throw new ConnectError("resource_exhausted", "The request has more than 16 MiB");
 }
 
 function parse(bytes: Uint8Array): unknown {

@@ -62,8 +62,8 @@ export class Context {
   }
 
   /**
-   * Runs code once all earlier executions have ended, and yields the lines that report it. Whoever stops reading, or aborts
-   * the signal, interrupts it.
+   * Runs code once all earlier executions have ended, and yields the lines that report it. A reader that stops, or aborts the
+   * signal, interrupts it.
    *
    * @throws InterpreterFailure if too many executions wait.
    * @throws `signal.reason` if it is aborted.

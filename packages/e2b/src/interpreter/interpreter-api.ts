@@ -1,8 +1,9 @@
-import { ByteQueue, parseJson } from "@fenced/core";
+import { parseJson } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
 import type { Sandbox } from "../control/sandbox.ts";
 import { toConnectError } from "../envd/connect-protocol.ts";
+import { readBody } from "../envd/read-body.ts";
 import { withKeepalives } from "../envd/with-keepalives.ts";
 import { line } from "./cell-lines.ts";
 import type { Context } from "./context.ts";
@@ -117,17 +118,11 @@ function assertMayUse({ headers }: Request, sandbox: Sandbox): void {
 
 /** @throws InterpreterFailure if the request is not what it must be. */
 async function parsed<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
-  const bytes = new ByteQueue();
-  const pieces: AsyncIterable<Uint8Array> = request.body ?? ReadableStream.from<Uint8Array>([]);
-  for await (const piece of pieces) {
-    if (bytes.length + piece.length > longestRequest) {
-      throw new InterpreterFailure(413, "The request has more than 16 MiB");
-    }
-    bytes.add(piece);
-  }
+  const bytes = await readBody(request, longestRequest);
+  if (!bytes) throw new InterpreterFailure(413, "The request has more than 16 MiB");
   let content: unknown;
   try {
-    content = parseJson(bytes.take());
+    content = parseJson(bytes);
   } catch (cause) {
     throw new InterpreterFailure(422, "The request is not valid JSON", { cause });
   }
