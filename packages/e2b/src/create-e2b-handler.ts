@@ -1,14 +1,21 @@
 import { checkOptions } from "@fenced/core/options";
+import { isSameSecret } from "@fenced/core/runtime";
 import type { DrainOptions } from "@fenced/pool";
 import { controlApi } from "./control/control-api.ts";
 import type { KnownSandbox } from "./control/known-sandbox.ts";
+import type { Sandbox } from "./control/sandbox.ts";
 import { Sandboxes } from "./control/sandboxes.ts";
 import { type E2BHandlerOptions, e2bHandlerOptions } from "./e2b-handler-options.ts";
 import { envdApi } from "./envd/envd-api.ts";
-import { isSigned } from "./envd/signature.ts";
+import { isSigned, signedOperation } from "./envd/signature.ts";
 import { interpreterApi } from "./interpreter/interpreter-api.ts";
 
 const [envdPort, interpreterPort] = [49_983, 49_999];
+/** What answers requests to a sandbox, by its port. */
+const services: ReadonlyMap<number, (request: Request, sandbox: Sandbox) => Promise<Response>> = new Map([
+  [envdPort, envdApi],
+  [interpreterPort, interpreterApi],
+]);
 
 /** Handles requests of clients that speak E2B's protocol. */
 export interface E2BHandler extends AsyncDisposable {
@@ -48,14 +55,15 @@ export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
     const address = addressOf(request, domain);
     if (!address) {
       const signed = bySignature(request, sandboxes);
-      const signedFor = signed && (await sandboxes.reach(signed.settings.id));
+      const signedFor = signed && (await sandboxes.reach(signed, mayUse(request, signed)));
       return signedFor ? envdApi(request, signedFor) : control.fetch(request);
     }
-    const sandbox = await sandboxes.reach(address.id);
+    const service = services.get(address.port);
+    const known = sandboxes.find(address.id);
+    const sandbox = known && (await sandboxes.reach(known, service !== undefined && mayUse(request, known)));
     if (!sandbox) return gone(address.id, "The sandbox was not found");
-    if (address.port === envdPort) return envdApi(request, sandbox);
-    if (address.port === interpreterPort) return interpreterApi(request, sandbox);
-    return gone(address.id, `This server does not lead to port ${address.port} of sandboxes`);
+    if (!service) return gone(address.id, `This server does not lead to port ${address.port} of sandboxes`);
+    return service(request, sandbox);
   };
   const handle = async (request: Request): Promise<Response> => {
     try {
@@ -91,8 +99,16 @@ function addressOf({ headers, url }: Request, domain: string | undefined): Sandb
 function bySignature(request: Request, sandboxes: Sandboxes): KnownSandbox | undefined {
   const url = new URL(request.url);
   if (!url.pathname.endsWith("/files") || !url.searchParams.has("signature")) return undefined;
-  const operation = request.method === "POST" ? "write" : "read";
+  const operation = signedOperation(request);
   return sandboxes.all().find(({ token }) => token !== undefined && isSigned(url, operation, token) !== false);
+}
+
+/** Whether a request may be for a sandbox: it has one of its tokens, or an address that was signed with one. */
+function mayUse(request: Request, { token, trafficToken }: KnownSandbox): boolean {
+  const { headers, url } = request;
+  if (token === undefined || isSameSecret(token, headers.get("x-access-token"))) return true;
+  if (isSameSecret(trafficToken, headers.get("e2b-traffic-access-token"))) return true;
+  return isSigned(new URL(url), signedOperation(request), token) === true;
 }
 
 /** Clients take this status for the end of a sandbox. */

@@ -7,7 +7,8 @@ import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { Sandbox, SandboxNotFoundError } from "e2b";
 import { describe, expect, it } from "vitest";
-import type { E2BHandlerOptions } from "../src/index.ts";
+import type { E2BHandlerOptions, SandboxRequest } from "../src/index.ts";
+import { headersFor } from "./support/raw-request.ts";
 import { otherKey, startServer, type TestServer } from "./support/start-server.ts";
 
 interface StoringServer extends TestServer {
@@ -69,6 +70,14 @@ describe("paused sandboxes", needs("python3", "bash"), () => {
       await sandbox.setTimeout(0);
       await expect.poll(async () => (await sandbox.getInfo()).state, { timeout: 20_000 }).toBe("paused");
     }
+    // Not for those without a token, or for a port that leads nowhere.
+    for (const headers of [{}, { "x-access-token": "wrong" }, { ...headersFor(waking), "e2b-sandbox-port": "8000" }]) {
+      const answer = await fetch(`${server.url}/health`, {
+        headers: { "e2b-sandbox-id": waking.sandboxId, ...headers },
+      });
+      expect(answer.status).toBe(502);
+    }
+    expect([server.executors.created, (await waking.getInfo()).state]).toEqual([2, "paused"]);
     const [one, other] = await Promise.all([waking.files.read("one.txt"), waking.files.read("one.txt")]);
     expect([one, other]).toEqual(["one", "one"]);
     expect((await waking.getInfo()).endAt.getTime() - Date.now()).toBeGreaterThan(200_000);
@@ -111,6 +120,33 @@ describe("paused sandboxes", needs("python3", "bash"), () => {
     await one.kill();
     await other.createSnapshot();
     expect(await server.store.list()).toHaveLength(1);
+  });
+
+  it("stay running if there is no room for all that are paused at the same time", async () => {
+    let [taking, go] = [0, (): void => {}];
+    const together = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const base = ({ restore }: SandboxRequest) => {
+      const executor = new LocalCommandLineCodeExecutor({ warm: {}, restore });
+      const checkpoint = executor.checkpoint.bind(executor);
+      executor.checkpoint = async (options) => {
+        // Both know how much room there is before either needs it.
+        if ((taking += 1) === 2) go();
+        await together;
+        return checkpoint(options);
+      };
+      return executor;
+    };
+    await using server = await startStoring({ maxKeptBytes: 1000, templates: { base } });
+    const both = await Promise.all([Sandbox.create("base", server.client), Sandbox.create("base", server.client)]);
+    await Promise.all(both.map((sandbox) => sandbox.files.write("file", "x".repeat(600))));
+    const pauses = await Promise.allSettled(both.map((sandbox) => sandbox.pause()));
+    const refused = pauses.flatMap((pause) => (pause.status === "rejected" ? [String(pause.reason)] : []));
+    expect(refused).toEqual([expect.stringMatching(/more than 400 bytes/)]);
+    expect(await server.store.list()).toHaveLength(1);
+    const states = await Promise.all(both.map(async (sandbox) => (await sandbox.getInfo()).state));
+    expect(states.toSorted()).toEqual(["paused", "running"]);
   });
 
   it("say in their log what was not kept", async () => {
@@ -172,9 +208,10 @@ describe("paused sandboxes", needs("python3", "bash"), () => {
     const sandbox = await Sandbox.create("base", server.client);
     await sandbox.files.write("one", "one");
     await sandbox.pause();
+    const { endAt } = await sandbox.getInfo();
     await expect(sandbox.connect()).rejects.toThrow(/Internal error/);
     expect(String(errors)).toContain("must pass `restore` on");
-    expect((await sandbox.getInfo()).state).toBe("paused");
+    expect(await sandbox.getInfo()).toMatchObject({ state: "paused", endAt });
   });
 });
 
@@ -252,6 +289,34 @@ describe("snapshots and forks", needs("python3", "bash"), () => {
     }
     expect(await sandbox.files.read("one.txt")).toBe("one");
     expect(await server.store.list()).toEqual([]);
+  });
+
+  it("are not left behind by clients that leave while they are being forked", async () => {
+    let [forks, go] = [0, (): void => {}];
+    const base = async ({ restore }: SandboxRequest) => {
+      if (restore && (forks += 1) === 2) {
+        await new Promise<void>((resolve) => {
+          go = resolve;
+        });
+      }
+      return new LocalCommandLineCodeExecutor({ restore });
+    };
+    await using server = await startStoring({ templates: { base } });
+    const sandbox = await Sandbox.create("base", server.client);
+    const list = async () => (await Sandbox.list(server.client).nextItems()).map(({ sandboxId }) => sandboxId);
+    const leaving = new AbortController();
+    const left = fetch(`${server.url}/sandboxes/${sandbox.sandboxId}/fork`, {
+      method: "POST",
+      headers: { "x-api-key": server.client.apiKey },
+      body: JSON.stringify({ count: 2 }),
+      signal: leaving.signal,
+    }).catch(() => "left");
+    await expect.poll(async () => [forks, (await list()).length]).toEqual([2, 2]);
+    leaving.abort();
+    expect(await left).toBe("left");
+    go();
+    await expect.poll(list).toEqual([sandbox.sandboxId]);
+    await expect.poll(() => server.store.list()).toEqual([]);
   });
 
   it("leave nothing in the store when the server ends", async () => {

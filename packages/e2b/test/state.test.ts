@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Sandbox as CodeInterpreter } from "@e2b/code-interpreter";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { Sandbox } from "e2b";
@@ -71,6 +72,58 @@ describe("a server with a state directory", needs("python3", "bash"), () => {
     }
   });
 
+  it("goes on with clients' programs, and ends those that the one before needed itself", async () => {
+    await using before = await stateDirectory();
+    const first = await before.start();
+    const sandbox = await CodeInterpreter.create("base", { ...first.client, timeoutMs: 600_000 });
+    await sandbox.files.write("one.txt", "one");
+    await sandbox.runCode("1");
+    const cat = await sandbox.commands.run("cat", { background: true, stdin: true, timeoutMs: 0 });
+    cat.wait().catch(() => {});
+    const own = `for p in $(pgrep -f '[T]he files of a sandbox|[R]uns the cells of one'); do [ /proc/$p/cwd -ef . ] && echo own; done; true`;
+    expect((await sandbox.commands.run(own)).stdout).toBe("own\nown\n");
+    await first[Symbol.asyncDispose]();
+
+    await using second = await before.start();
+    const again = await CodeInterpreter.connect(sandbox.sandboxId, second.client);
+    await expect.poll(async () => (await again.commands.run(own)).stdout).toBe("");
+    let said = "";
+    const connected = await again.commands.connect(cat.pid, { onStdout: (text) => void (said += text) });
+    await again.commands.sendStdin(cat.pid, "word\n");
+    await expect.poll(() => said).toBe("word\n");
+    await connected.kill();
+    expect(await again.files.read("one.txt")).toBe("one");
+    expect((await again.runCode("2")).text).toBe("2");
+    await again.kill();
+  });
+
+  it("names files that it cannot read, and ends what no file names", async () => {
+    await using before = await stateDirectory();
+    const errors: unknown[] = [];
+    const first = await before.start();
+    const [kept, abandoned] = await Promise.all([
+      Sandbox.create("base", first.client),
+      Sandbox.create("base", first.client),
+    ]);
+    const { snapshotId } = await kept.createSnapshot();
+    await first[Symbol.asyncDispose]();
+    const fileOf = (id: string): string => path.join(before.state, "sandboxes", `${id}.json`);
+    await rm(fileOf(abandoned.sandboxId));
+    const record: unknown = JSON.parse(await readFile(fileOf(kept.sandboxId), "utf8"));
+    // No `Date` can be that late.
+    await writeFile(fileOf("broken"), JSON.stringify(Object.assign({}, record, { endAt: 1e17 })));
+    await writeFile(`${fileOf("half")}.new`, "{");
+    await using second = await before.start({ onError: (error) => void errors.push(error) });
+    expect(errors.map(String)).toEqual([expect.stringContaining(`${fileOf("broken")} cannot be read`)]);
+    expect((await Sandbox.list(second.client).nextItems()).map(({ sandboxId }) => sandboxId)).toEqual([kept.sandboxId]);
+    await expect.poll(() => readdir(path.join(before.state, "sessions"))).toEqual([`${kept.sandboxId}.json`]);
+    expect((await readdir(path.join(before.state, "sandboxes"))).toSorted()).toEqual(
+      ["broken.json", `${kept.sandboxId}.json`].toSorted(),
+    );
+    await Sandbox.kill(kept.sandboxId, second.client);
+    expect(await Sandbox.deleteSnapshot(snapshotId, second.client)).toBe(true);
+  });
+
   it("forgets sandboxes whose place is gone, and keeps others from reading secrets", async () => {
     await using before = await stateDirectory();
     const errors: unknown[] = [];
@@ -95,19 +148,26 @@ describe("a server with a state directory", needs("python3", "bash"), () => {
 
   it("is the only one with its directory, and needs executors that outlive it", async () => {
     await using before = await stateDirectory();
+    const locks = async () => (await readdir(before.state)).filter((name) => name.startsWith("server"));
     await using first = await before.start({ templates: { base: () => new LocalCommandLineCodeExecutor() } });
     await expect(Sandbox.create("base", first.client)).rejects.toThrow(/keepAlive/);
+    await expect(before.start()).rejects.toThrow(`is used by process ${process.pid}`);
     // A process that runs, and is not this one.
-    const lock = path.join(before.state, "server");
-    const own = await readFile(lock, "utf8");
+    const [own = ""] = await locks();
     await first[Symbol.asyncDispose]();
+    expect(await locks()).toEqual([]);
     const parent = await readFile(`/proc/${process.ppid}/stat`, "utf8").catch(() => "");
-    const started = parent.slice(parent.lastIndexOf(")") + 2).split(" ")[19] ?? "";
-    const [, , boot] = own.split(" ");
-    await writeFile(lock, [process.ppid, started, boot].join(" ").trim());
+    const started = parent.slice(parent.lastIndexOf(")") + 2).split(" ")[19];
+    const boot = own.split("-").slice(3).join("-");
+    const name = ["server", process.ppid, ...(started === undefined ? [] : [started, boot])].join("-");
+    await writeFile(path.join(before.state, name), "");
     await expect(before.start()).rejects.toThrow(`is used by process ${process.ppid}`);
-    // One that died, whose number another process has now.
-    await writeFile(lock, `${process.ppid} 1 ${boot ?? ""}`);
-    await (await before.start())[Symbol.asyncDispose]();
+    await rm(path.join(before.state, name));
+    // One that died, whose number another process has now; only one of two servers can follow it.
+    await writeFile(path.join(before.state, `server-${process.ppid}-1-${boot}`), "");
+    const both = await Promise.allSettled([before.start(), before.start()]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(await locks()).toEqual([own]);
+    for (const each of both) if (each.status === "fulfilled") await each.value[Symbol.asyncDispose]();
   });
 });

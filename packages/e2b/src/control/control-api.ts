@@ -198,7 +198,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     if (Object.hasOwn(options.templates, id)) {
       throw new E2BFailure(501, "Templates are defined by the server's operator: see its option --template");
     }
-    await sandboxes.deleteSnapshot(context.var.owner, id);
+    await sandboxes.snapshots.delete(context.var.owner, id);
     return context.body(null, 204);
   });
   app.put("/sandboxes/:id/network", (context) => {

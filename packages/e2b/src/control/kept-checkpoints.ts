@@ -27,6 +27,7 @@ export class KeptCheckpoints {
   readonly #kept = new Map<string, { readonly bytes: number; users: number }>();
   #taking = 0;
   #sweeping: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(options: KeptOptions) {
     this.#options = options;
@@ -43,23 +44,23 @@ export class KeptCheckpoints {
   async take(executor: CodeExecutor, signal: AbortSignal): Promise<TakenCheckpoint> {
     const { store } = this;
     const { maxKept, maxKeptBytes, onError } = this.#options;
-    const all = [...this.#kept.values()];
-    if (all.reduce((sum, { users }) => sum + users, this.#taking) >= maxKept) {
+    const users = [...this.#kept.values()].reduce((sum, each) => sum + each.users, this.#taking);
+    if (users >= maxKept) {
       throw new E2BFailure(
         507,
         `There are already ${maxKept} paused sandboxes and snapshots, the most that this server keeps: delete one`,
       );
     }
-    const room = Math.max(0, maxKeptBytes - all.reduce((sum, { bytes }) => sum + bytes, 0));
     this.#taking += 1;
     try {
       if (!executor.checkpoint) throw new E2BFailure(501, "The template's executor cannot take checkpoints");
-      const { id, bytes, incomplete } = await executor.checkpoint({ store, maxBytes: room, signal });
-      const kept = { id, bytes };
-      this.share(kept);
-      // Those that had no room are the first to be listed.
-      if (incomplete.some(({ reason }) => reason.includes("`maxBytes`"))) {
+      const maxBytes = Math.max(0, maxKeptBytes - this.#bytes);
+      const { id, bytes, incomplete } = await executor.checkpoint({ store, maxBytes, signal });
+      const kept = this.share({ id, bytes });
+      // Those that had no room are the first to be listed. Others may have been taken meanwhile.
+      if (this.#bytes > maxKeptBytes || incomplete.some(({ reason }) => reason.includes("`maxBytes`"))) {
         this.release(kept);
+        const room = Math.max(0, maxKeptBytes - this.#bytes);
         throw new E2BFailure(507, `The files of the sandbox have more than ${room} bytes, for which there is room`);
       }
       const named = incomplete.slice(0, 20).map(({ name, reason }) => `${name}: ${reason}`);
@@ -103,6 +104,7 @@ export class KeptCheckpoints {
 
   /** Frees no more space. */
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#sweeping);
   }
 
@@ -115,9 +117,15 @@ export class KeptCheckpoints {
     if (ids.length > 0) await this.#options.store?.sweep().catch(this.#options.onError);
   }
 
+  /** The size of all of them together. */
+  get #bytes(): number {
+    return [...this.#kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   async #delete(id: string): Promise<void> {
     const { store, onError } = this.#options;
     await store?.delete(id).catch(onError);
+    if (this.#isClosed) return;
     clearTimeout(this.#sweeping);
     this.#sweeping = setTimeout(() => void store?.sweep().catch(onError), sweepAfterMs);
     this.#sweeping.unref();

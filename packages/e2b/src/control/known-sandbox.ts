@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { afterMs } from "@fenced/core/abort";
 import * as z from "zod";
 import { newToken } from "./new-token.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -45,6 +46,9 @@ export interface SandboxRecord {
 
 const texts = z.record(z.string(), z.string());
 
+/** A time that a `Date` can have, in milliseconds since 1970. */
+export const momentSchema: z.ZodType<number> = z.int().min(0).max(8_640_000_000_000_000);
+
 /** See `Kept`. */
 export const keptSchema: z.ZodType<Kept> = z.object({ id: z.string(), bytes: z.number() });
 
@@ -65,8 +69,8 @@ export const sandboxRecordSchema: z.ZodType<SandboxRecord> = z.object({
   }),
   token: z.string().optional(),
   trafficToken: z.string(),
-  startedAt: z.number(),
-  endAt: z.number(),
+  startedAt: momentSchema,
+  endAt: momentSchema,
   state: z.enum(["running", "paused"]),
   checkpoint: keptSchema.optional(),
 });
@@ -99,6 +103,7 @@ export class KnownSandbox {
   readonly log: LogEntry[] = [];
   readonly #ending = new AbortController();
   #turn: Promise<unknown> = Promise.resolve();
+  #stopTime: () => void = () => {};
 
   constructor(record: SandboxRecord) {
     this.settings = record.settings;
@@ -149,6 +154,16 @@ export class KnownSandbox {
     const taking = this.#turn.then(action);
     this.#turn = taking.catch(() => {});
     return taking;
+  }
+
+  /** Calls `action` at `endAt`, unless this or `stopTime` is called before. */
+  watchTime(action: () => void): void {
+    this.#stopTime();
+    this.#stopTime = afterMs(this.endAt.getTime() - Date.now(), action);
+  }
+
+  stopTime(): void {
+    this.#stopTime();
   }
 
   say(message: string, level: LogEntry["level"] = "info"): void {

@@ -1,13 +1,15 @@
 import path from "node:path";
 import { directoryStore } from "@fenced/checkpoints";
-import { type CodeExecutor, QuotaExceededError } from "@fenced/core";
-import { afterMs, joinSignals } from "@fenced/core/abort";
-import { type DrainOptions, ExecutorSessions } from "@fenced/pool";
-import type { ReportingOptions, SandboxTemplate } from "../e2b-handler-options.ts";
+import type { CodeExecutor } from "@fenced/core";
+import { joinSignals } from "@fenced/core/abort";
+import type { DrainOptions } from "@fenced/pool";
+import type { ReportingOptions } from "../e2b-handler-options.ts";
+import { endServerPrograms } from "../guest/server-programs.ts";
 import { E2BFailure } from "./e2b-failure.ts";
 import { KeptCheckpoints, type TakenCheckpoint } from "./kept-checkpoints.ts";
 import { type Kept, KnownSandbox, type SandboxSettings } from "./known-sandbox.ts";
 import { newId } from "./new-token.ts";
+import { SandboxPlaces } from "./sandbox-places.ts";
 import { Sandbox } from "./sandbox.ts";
 import { type Snapshot, Snapshots } from "./snapshots.ts";
 import { type LeftState, StateDirectory } from "./state-directory.ts";
@@ -25,28 +27,28 @@ export interface NewSandbox extends Omit<SandboxSettings, "id" | "base"> {
   readonly signal: AbortSignal;
 }
 
-/** What a session is created for. */
-interface Wanted {
-  readonly settings: SandboxSettings;
+/** How a sandbox begins to run. */
+interface Opening {
+  /** With whose files. */
   readonly checkpoint: Kept | undefined;
+  readonly endAt: Date;
+  readonly signal: AbortSignal;
 }
 
-/** All sandboxes of a server. Each that runs is a session of `ExecutorSessions`, which owns its executor. */
+/** All sandboxes of a server, running and paused. */
 export class Sandboxes {
-  readonly snapshots: Snapshots = new Snapshots();
+  readonly snapshots: Snapshots;
   readonly #options: ReportingOptions;
-  readonly #sessions: ExecutorSessions;
+  readonly #places: SandboxPlaces;
   readonly #kept: KeptCheckpoints;
   readonly #state: StateDirectory | undefined;
-  readonly #starting = new Map<string, Wanted>();
   readonly #known = new Map<string, KnownSandbox>();
-  readonly #timers = new Map<string, () => void>();
   #isClosing = false;
 
   /** @throws BackendUnavailableError if the state directory cannot be used. */
   constructor(options: ReportingOptions) {
     this.#options = options;
-    const { maxSandboxes = 32, startTimeoutMs, stateDirectory, onError } = options;
+    const { stateDirectory, onError } = options;
     this.#state = stateDirectory === undefined ? undefined : new StateDirectory(stateDirectory, onError);
     const ownStore = stateDirectory === undefined ? undefined : path.join(stateDirectory, "checkpoints");
     this.#kept = new KeptCheckpoints({
@@ -55,14 +57,11 @@ export class Sandboxes {
       maxKeptBytes: options.maxKeptBytes ?? 68_719_476_736,
       onError,
     });
-    this.#sessions = new ExecutorSessions({
-      create: (id, signal) => this.#createExecutor(id, signal),
-      idleTimeoutMs: Infinity,
-      maxSessions: maxSandboxes,
-      ...(this.#state && { directory: this.#state.sessions, onDrain: "detach" }),
-      ...(startTimeoutMs !== undefined && { startTimeoutMs }),
-      onSessionLost: (id, reason) => this.#lost(id, reason),
-      onError,
+    this.snapshots = new Snapshots(this.#kept, this.#state);
+    this.#places = new SandboxPlaces(options, {
+      store: () => this.#kept.store,
+      directory: this.#state?.sessions,
+      onLost: (id, reason) => this.#lost(id, reason),
     });
     if (this.#state) this.#takeOver(this.#state.load(), options.checkpoints === undefined);
   }
@@ -73,11 +72,11 @@ export class Sandboxes {
     const { templateId, owner, timeoutMs } = wanted;
     const snapshot = Object.hasOwn(templates, templateId) ? undefined : this.snapshots.find(owner, templateId);
     const base = snapshot?.base ?? templateId;
-    this.#template(base);
+    this.#places.template(base);
     this.#checkTimeout(timeoutMs);
     const env = { ...snapshot?.env, ...wanted.env };
     const known = KnownSandbox.create({ ...wanted, env, base, id: newId("i") });
-    await this.#open(known, snapshot?.kept, signal);
+    await this.#open(known, { checkpoint: snapshot?.kept, endAt: known.endAt, signal });
     known.say(snapshot ? `Created from the snapshot ${snapshot.id}` : "Created");
     return known;
   }
@@ -98,14 +97,16 @@ export class Sandboxes {
     return [...this.#known.values()].filter(({ settings }) => owner === undefined || settings.owner === owner);
   }
 
-  /** Returns a sandbox for a request to it, which resumes one that is paused if its client wants that. */
-  async reach(id: string): Promise<Sandbox | undefined> {
-    const known = this.#known.get(id);
-    if (!known) return undefined;
+  /**
+   * Returns a sandbox for a request to it; `undefined` if it does not run.
+   *
+   * @param mayResume - resumes one that is paused if its client wants that.
+   */
+  async reach(known: KnownSandbox, mayResume: boolean): Promise<Sandbox | undefined> {
     if (known.sandbox) return known.sandbox;
     await known.opening;
     const { autoResume, timeoutMs } = known.settings;
-    if (known.state === "paused" && autoResume) {
+    if (known.state === "paused" && autoResume && mayResume) {
       // It stays paused, and its client hears that; why is for the operator.
       await this.resume(known, Math.max(timeoutMs, shortestAutoResumeMs), known.signal).catch((error: unknown) => {
         if (!known.signal.aborted) this.#options.onError(error);
@@ -162,9 +163,9 @@ export class Sandboxes {
         throw error;
       }
       this.#kept.release(before);
-      this.#stopTime(id);
+      known.stopTime();
       sandbox.ended("The sandbox was paused");
-      await this.#sessions.end(id).catch(this.#options.onError);
+      await this.#places.end(id).catch(this.#options.onError);
     });
   }
 
@@ -187,8 +188,7 @@ export class Sandboxes {
         }
         return false;
       }
-      known.endAt = endAt;
-      await this.#open(known, known.checkpoint, joinSignals(signal, known.signal));
+      await this.#open(known, { checkpoint: known.checkpoint, endAt, signal: joinSignals(signal, known.signal) });
       known.say("Resumed");
       return true;
     });
@@ -197,37 +197,17 @@ export class Sandboxes {
   /** Keeps a sandbox's files for new sandboxes. It goes on. */
   async snapshot(known: KnownSandbox, name: string | undefined): Promise<Snapshot> {
     const kept = await this.#keep(known);
-    const { id: sandboxId, owner, base, env } = known.settings;
-    const snapshot: Snapshot = {
-      id: newId("snap"),
-      owner,
-      sandboxId,
-      base,
-      env,
-      createdAt: Date.now(),
-      kept,
-      ...(name !== undefined && { name }),
-    };
-    try {
-      await this.#state?.write("snapshots", snapshot.id, snapshot);
-    } catch (error) {
-      this.#kept.release(kept);
-      throw error;
-    }
-    const unnamed = this.snapshots.add(snapshot);
-    if (unnamed) await this.#state?.write("snapshots", unnamed.id, unnamed);
+    const snapshot = await this.snapshots.add(known.settings, kept, name);
     known.say(`Snapshot ${snapshot.id} was taken`);
     return snapshot;
   }
 
-  /** @throws E2BFailure if there is none. */
-  async deleteSnapshot(owner: string, named: string): Promise<void> {
-    const { id, kept } = this.snapshots.remove(owner, named);
-    await this.#state?.remove("snapshots", id);
-    this.#kept.release(kept);
-  }
-
-  /** Creates sandboxes with the files of another one, which goes on. @returns those that could be created, and errors. */
+  /**
+   * Creates sandboxes with the files of another one, which goes on.
+   *
+   * @returns those that could be created, and errors.
+   * @throws `signal.reason` if it is aborted: none of them stays then.
+   */
   async fork(
     known: KnownSandbox,
     { count, timeoutMs, signal }: { readonly count: number; readonly timeoutMs: number; readonly signal: AbortSignal },
@@ -235,14 +215,20 @@ export class Sandboxes {
     this.#checkTimeout(timeoutMs);
     const kept = await this.#keep(known);
     try {
-      return await Promise.allSettled(
+      const forks = await Promise.allSettled(
         Array.from({ length: count }, async () => {
           const fork = KnownSandbox.create({ ...known.settings, timeoutMs, id: newId("i") });
-          await this.#open(fork, kept, signal);
+          await this.#open(fork, { checkpoint: kept, endAt: fork.endAt, signal });
           fork.say(`Forked from ${known.settings.id}`);
           return fork;
         }),
       );
+      // Nobody would know the ids of those that were ready before the client left.
+      if (signal.aborted) {
+        await Promise.all(forks.flatMap((fork) => (fork.status === "fulfilled" ? [this.kill(fork.value)] : [])));
+      }
+      signal.throwIfAborted();
+      return forks;
     } finally {
       this.#kept.release(kept);
     }
@@ -252,50 +238,39 @@ export class Sandboxes {
   async close(options: DrainOptions): Promise<void> {
     this.#isClosing = true;
     for (const known of this.all()) {
-      this.#stopTime(known.settings.id);
+      known.stopTime();
       known.sandbox?.ended("The server is shutting down");
       known.sandbox = undefined;
       // Sandboxes that are being paused stay as they are.
       known.ended(closing());
     }
-    await this.#sessions.drain(options);
+    await this.#places.close(options);
     this.#known.clear();
     if (!this.#state) await this.#kept.deleteAll();
     this.#kept.close();
-    this.#state?.close();
+    await this.#state?.close();
   }
 
   /** Starts a sandbox, new or paused. */
-  async #open(known: KnownSandbox, checkpoint: Kept | undefined, signal: AbortSignal): Promise<void> {
-    const { settings } = known;
-    const { id } = settings;
-    this.#checkRoom();
-    this.#starting.set(id, { settings, checkpoint });
+  async #open(known: KnownSandbox, { checkpoint, endAt, signal }: Opening): Promise<void> {
+    const executor = await this.#places.start(known.settings, checkpoint, signal);
+    const { state, checkpoint: own, endAt: before } = known;
+    const { id } = known.settings;
     try {
-      const executor = this.#sessions.executor(id);
-      await executor.start({ signal });
-      // Nobody would know its id.
+      Object.assign(known, { state: "running", checkpoint: undefined, endAt });
+      await this.#save(known);
+      // It was killed meanwhile, or nobody would know its id.
       signal.throwIfAborted();
       if (this.#isClosing) throw closing();
-      if (checkpoint && executor.restored?.id !== checkpoint.id) {
-        throw new Error(`The template ${settings.base} must pass \`restore\` on to its executor`);
-      }
-      const { state, checkpoint: own } = known;
-      Object.assign(known, { state: "running", checkpoint: undefined });
-      try {
-        await this.#save(known);
-      } catch (error) {
-        Object.assign(known, { state, checkpoint: own });
-        throw error;
-      }
-      this.#kept.release(own);
-      this.#begin(known, executor);
     } catch (error) {
-      await this.#sessions.end(id).catch(this.#options.onError);
+      Object.assign(known, { state, checkpoint: own, endAt: before });
+      const isKnown = this.#known.get(id) === known;
+      await (isKnown ? this.#save(known) : this.#state?.remove("sandboxes", id))?.catch(this.#options.onError);
+      await this.#places.end(id).catch(this.#options.onError);
       throw error;
-    } finally {
-      this.#starting.delete(id);
     }
+    this.#kept.release(own);
+    this.#begin(known, executor);
   }
 
   #begin(known: KnownSandbox, executor: CodeExecutor): void {
@@ -308,12 +283,12 @@ export class Sandboxes {
   async #end({ settings: { id }, checkpoint }: KnownSandbox): Promise<void> {
     await this.#state?.remove("sandboxes", id).catch(this.#options.onError);
     this.#kept.release(checkpoint);
-    await this.#sessions.end(id);
+    await this.#places.end(id);
   }
 
   async #take(known: KnownSandbox): Promise<TakenCheckpoint> {
     try {
-      return await this.#kept.take(this.#sessions.executor(known.settings.id), known.signal);
+      return await this.#kept.take(this.#places.executor(known.settings.id), known.signal);
     } catch (error) {
       this.#assertKnown(known);
       throw error;
@@ -336,21 +311,14 @@ export class Sandboxes {
   }
 
   /** Finds what an earlier server has left. */
-  #takeOver({ sandboxes, snapshots, places, isComplete }: LeftState, ownsStore: boolean): void {
-    const { onError } = this.#options;
-    for (const snapshot of snapshots) {
-      this.snapshots.add(snapshot);
-      this.#kept.share(snapshot.kept);
-    }
+  #takeOver({ sandboxes, snapshots, abandoned, isComplete }: LeftState, ownsStore: boolean): void {
+    this.snapshots.load(snapshots);
     const waiting: KnownSandbox[] = [];
-    const left = new Set(places);
     for (const record of sandboxes) {
       const known = new KnownSandbox(record);
       this.#known.set(known.settings.id, known);
       if (known.checkpoint) this.#kept.share(known.checkpoint);
-      if (known.state === "paused") continue;
-      left.delete(known.settings.id);
-      waiting.push(known);
+      if (known.state === "running") waiting.push(known);
     }
     // Several at a time; requests for one wait for it.
     let free: readonly Promise<unknown>[] = Array.from({ length: connectingAtOnce }, async () => {});
@@ -363,7 +331,7 @@ export class Sandboxes {
       free = [...others, known.opening];
     }
     // Those that were being created, paused or killed when the earlier server ended.
-    for (const id of left) if (isComplete) void this.#sessions.end(id).catch(onError);
+    for (const id of abandoned) void this.#places.end(id).catch(this.#options.onError);
     if (ownsStore && isComplete) void this.#kept.deleteUnknown();
   }
 
@@ -373,11 +341,11 @@ export class Sandboxes {
     const isOver = (): boolean => this.#isClosing || known.signal.aborted;
     if (isOver()) return;
     try {
-      const executor = this.#sessions.executor(id);
-      await executor.start({ signal: known.signal });
+      const executor = await this.#places.connect(id, known.signal);
+      if (executor.processes) await endServerPrograms(executor.processes, this.#options.onError);
       known.signal.throwIfAborted();
       this.#begin(known, executor);
-      known.say("The server was started anew: its programs have ended", "warn");
+      known.say("The server was started anew: contexts of the code interpreter have ended", "warn");
     } catch (error) {
       if (isOver()) return;
       this.#options.onError(new Error(`The sandbox ${id} of an earlier server is gone`, { cause: error }));
@@ -386,37 +354,11 @@ export class Sandboxes {
     }
   }
 
-  async #createExecutor(id: string, signal: AbortSignal): Promise<CodeExecutor> {
-    const wanted = this.#starting.get(id);
-    // A session that has ended does not begin again.
-    if (!wanted) throw new E2BFailure(404, "The sandbox was not found");
-    const { base: template, env, allowInternetAccess } = wanted.settings;
-    const restore = wanted.checkpoint && { store: this.#kept.store, id: wanted.checkpoint.id };
-    return this.#template(template)({ template, env, allowInternetAccess, restore, signal });
-  }
-
-  #template(name: string): SandboxTemplate {
-    const { templates } = this.#options;
-    const template = Object.hasOwn(templates, name) ? templates[name] : undefined;
-    if (template) return template;
-    throw new E2BFailure(404, `template '${name}' not found; this server has ${Object.keys(templates).join(", ")}`);
-  }
-
   #checkTimeout(timeoutMs: number): void {
     const { maxTimeoutMs = 86_400_000 } = this.#options;
     if (timeoutMs <= maxTimeoutMs) return;
     const hours = Math.round(maxTimeoutMs / 36_000) / 100;
     throw new E2BFailure(400, `Timeout cannot be greater than ${hours} hours`);
-  }
-
-  /** The sessions refuse more, too, but name their own option. */
-  #checkRoom(): void {
-    const { maxSandboxes = 32 } = this.#options;
-    const { open, starting, ending } = this.#sessions.counts;
-    if (open + starting + ending < maxSandboxes) return;
-    throw new QuotaExceededError(`There are already ${maxSandboxes} sandboxes, the most that this server allows`, {
-      remedy: "Kill one, try again when one has ended, or raise `maxSandboxes` (`--max-sandboxes`).",
-    });
   }
 
   /** @throws E2BFailure if it was killed. */
@@ -435,37 +377,28 @@ export class Sandboxes {
   }
 
   #watchTime(known: KnownSandbox, attempts = 0): void {
-    const { id, onTimeout } = known.settings;
-    this.#stopTime(id);
-    const end = async (): Promise<void> => {
-      if (onTimeout === "kill" || attempts >= mostPauseAttempts) {
-        await this.kill(known, "The time of the sandbox is up");
-        return;
-      }
-      try {
-        await this.pause(known);
-      } catch (error) {
-        if (this.#known.get(id) !== known || known.state === "paused") return;
-        this.#options.onError(error);
-        known.endAt = new Date(Date.now() + pauseAgainMs);
-        this.#watchTime(known, attempts + 1);
-      }
-    };
-    const left = Math.max(0, known.endAt.getTime() - Date.now());
-    this.#timers.set(
-      id,
-      afterMs(left, () => void end().catch(this.#options.onError)),
-    );
+    known.watchTime(() => void this.#timeIsUp(known, attempts).catch(this.#options.onError));
   }
 
-  #stopTime(id: string): void {
-    this.#timers.get(id)?.();
-    this.#timers.delete(id);
+  async #timeIsUp(known: KnownSandbox, attempts: number): Promise<void> {
+    const { id, onTimeout } = known.settings;
+    if (onTimeout === "kill" || attempts >= mostPauseAttempts) {
+      await this.kill(known, "The time of the sandbox is up");
+      return;
+    }
+    try {
+      await this.pause(known);
+    } catch (error) {
+      if (this.#isClosing || this.#known.get(id) !== known || known.state === "paused") return;
+      this.#options.onError(error);
+      known.endAt = new Date(Date.now() + pauseAgainMs);
+      this.#watchTime(known, attempts + 1);
+    }
   }
 
   #forget(known: KnownSandbox, reason: string): void {
     const { id } = known.settings;
-    this.#stopTime(id);
+    known.stopTime();
     this.#known.delete(id);
     known.sandbox?.ended(reason);
     known.sandbox = undefined;

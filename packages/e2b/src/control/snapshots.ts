@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { E2BFailure } from "./e2b-failure.ts";
-import { type Kept, keptSchema } from "./known-sandbox.ts";
+import type { KeptCheckpoints } from "./kept-checkpoints.ts";
+import { type Kept, keptSchema, momentSchema, type SandboxSettings } from "./known-sandbox.ts";
+import { newId } from "./new-token.ts";
+import type { StateDirectory } from "./state-directory.ts";
 
 /** The files of a sandbox at one moment, from which new sandboxes start. */
 export interface Snapshot {
@@ -24,7 +27,7 @@ export const snapshotSchema: z.ZodType<Snapshot> = z.object({
   sandboxId: z.string(),
   base: z.string(),
   env: z.record(z.string(), z.string()),
-  createdAt: z.number(),
+  createdAt: momentSchema,
   kept: keptSchema,
 });
 
@@ -35,34 +38,75 @@ export const snapshotName: z.ZodType<string> = z
 
 /** All snapshots of a server. */
 export class Snapshots {
+  readonly #checkpoints: KeptCheckpoints;
+  readonly #state: StateDirectory | undefined;
   readonly #snapshots = new Map<string, Snapshot>();
+
+  constructor(checkpoints: KeptCheckpoints, state: StateDirectory | undefined) {
+    this.#checkpoints = checkpoints;
+    this.#state = state;
+  }
 
   /** By its id or its name, perhaps with the tag that E2B's ids end with. */
   find(owner: string, named: string): Snapshot | undefined {
     const name = named.replace(/:default$/, "");
     const own = this.#snapshots.get(name);
-    return own?.owner === owner ? own : this.all(owner).find((each) => each.name === name);
+    return own?.owner === owner ? own : this.#byName(owner, name);
   }
 
   all(owner: string): readonly Snapshot[] {
     return [...this.#snapshots.values()].filter((each) => each.owner === owner);
   }
 
-  /** @returns the one that had its name, which has none any more. */
-  add(snapshot: Snapshot): Snapshot | undefined {
-    const { name, owner, id } = snapshot;
-    const before = name === undefined ? undefined : this.all(owner).find((each) => each.name === name);
-    const unnamed = before && before.id !== id ? { ...before, name: undefined } : undefined;
-    if (unnamed) this.#snapshots.set(unnamed.id, unnamed);
-    this.#snapshots.set(id, snapshot);
-    return unnamed;
+  /** Takes over what an earlier server has left. */
+  load(snapshots: readonly Snapshot[]): void {
+    for (const snapshot of snapshots.toSorted((one, other) => one.createdAt - other.createdAt)) {
+      this.#snapshots.set(snapshot.id, snapshot);
+      this.#checkpoints.share(snapshot.kept);
+    }
+  }
+
+  /** Adds one of a sandbox, which takes its name from the one that had it, and releases the checkpoint if that fails. */
+  async add({ id: sandboxId, owner, base, env }: SandboxSettings, kept: Kept, name?: string): Promise<Snapshot> {
+    const named = { ...(name !== undefined && { name }) };
+    const snapshot: Snapshot = {
+      id: newId("snap"),
+      owner,
+      sandboxId,
+      base,
+      env,
+      createdAt: Date.now(),
+      kept,
+      ...named,
+    };
+    try {
+      await this.#state?.write("snapshots", snapshot.id, snapshot);
+    } catch (error) {
+      this.#checkpoints.release(kept);
+      throw error;
+    }
+    const before = name === undefined ? undefined : this.#byName(owner, name);
+    this.#snapshots.set(snapshot.id, snapshot);
+    if (before) {
+      const unnamed = { ...before, name: undefined };
+      this.#snapshots.set(before.id, unnamed);
+      await this.#state?.write("snapshots", before.id, unnamed);
+    }
+    return snapshot;
   }
 
   /** @throws E2BFailure if there is none. */
-  remove(owner: string, named: string): Snapshot {
+  async delete(owner: string, named: string): Promise<void> {
     const snapshot = this.find(owner, named);
     if (!snapshot) throw new E2BFailure(404, `snapshot "${named}" not found`);
-    this.#snapshots.delete(snapshot.id);
-    return snapshot;
+    const { id, kept } = snapshot;
+    this.#snapshots.delete(id);
+    await this.#state?.remove("snapshots", id);
+    this.#checkpoints.release(kept);
+  }
+
+  /** The last of a name: a server that was killed may have left two. */
+  #byName(owner: string, name: string): Snapshot | undefined {
+    return this.all(owner).findLast((each) => each.name === name);
   }
 }

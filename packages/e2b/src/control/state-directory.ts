@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError, parseJson, type SessionHandle } from "@fenced/core";
@@ -10,6 +10,8 @@ import { type Snapshot, snapshotSchema } from "./snapshots.ts";
 /** What is kept, each kind in a directory of its own, with a file for each id. */
 const kinds = ["sandboxes", "snapshots", "sessions"] as const;
 type Kind = (typeof kinds)[number];
+/** How the names of servers' own files begin. */
+const lockPrefix = "server-";
 
 const noteSchema: z.ZodType<SessionNote> = z.object({
   handle: z.custom<SessionHandle>((value) => typeof value === "object" && value !== null).optional(),
@@ -21,11 +23,20 @@ const noteSchema: z.ZodType<SessionNote> = z.object({
 export interface LeftState {
   readonly sandboxes: readonly SandboxRecord[];
   readonly snapshots: readonly Snapshot[];
-  /** Ids of sandboxes that have a place where code runs. */
-  readonly places: ReadonlySet<string>;
-  /** Files that could not be read are not missing: what they need must stay. */
+  /** Ids of sandboxes that have a place where code runs, but do not run by their records. */
+  readonly abandoned: readonly string[];
+  /** Records that could not be read are not missing: the checkpoints that they name must stay. */
   readonly isComplete: boolean;
 }
+
+/** The files of one kind, by their ids. */
+interface Files<T> {
+  readonly values: Map<string, T>;
+  readonly unreadable: ReadonlySet<string>;
+}
+
+/** The locks that this process has: another one may have died that had the same number. */
+const ownLocks = new Set<string>();
 
 /** The directory where a server writes down its sandboxes, so that the next one finds them. */
 export class StateDirectory {
@@ -34,6 +45,9 @@ export class StateDirectory {
   readonly #path: string;
   readonly #onError: (error: unknown) => void;
   readonly #writing = new Map<string, Promise<void>>();
+  #lockFile = "";
+  /** What an earlier server noted about places, until this one has them. */
+  readonly #notes: Map<string, SessionNote>;
 
   /** @throws BackendUnavailableError if another server uses it, or it cannot be written. */
   constructor(directory: string, onError: (error: unknown) => void) {
@@ -49,22 +63,23 @@ export class StateDirectory {
         cause,
       });
     }
+    this.#notes = this.#read("sessions", noteSchema).values;
     this.sessions = this.#sessionDirectory();
   }
 
   /** Reads everything that an earlier server has left. */
   load(): LeftState {
-    const problems: unknown[] = [];
-    const read = <T>(kind: Kind, schema: z.ZodType<T>): T[] => {
-      const { values, errors } = this.#read(kind, schema);
-      problems.push(...errors);
-      return [...values.values()];
+    const sandboxes = this.#read("sandboxes", sandboxRecordSchema);
+    const snapshots = this.#read("snapshots", snapshotSchema);
+    const abandoned = [...this.#notes.keys()].filter(
+      (id) => sandboxes.values.get(id)?.state !== "running" && !sandboxes.unreadable.has(id),
+    );
+    return {
+      sandboxes: [...sandboxes.values.values()],
+      snapshots: [...snapshots.values.values()],
+      abandoned,
+      isComplete: sandboxes.unreadable.size + snapshots.unreadable.size === 0,
     };
-    const sandboxes = read("sandboxes", sandboxRecordSchema);
-    const snapshots = read("snapshots", snapshotSchema);
-    for (const problem of problems) this.#onError(problem);
-    const places = new Set(this.#read("sessions", noteSchema).values.keys());
-    return { sandboxes, snapshots, places, isComplete: problems.length === 0 };
   }
 
   /** Writes a file, or replaces it as a whole. */
@@ -86,57 +101,67 @@ export class StateDirectory {
     return this.#inOrder(kind, id, (file) => rm(file, { force: true }));
   }
 
-  /** Lets another server use it. */
-  close(): void {
-    rmSync(this.#lockFile, { force: true });
+  /** Lets another server use it, once everything is written. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#writing.values());
+    this.#unlock();
   }
 
-  get #lockFile(): string {
-    return path.join(this.#path, "server");
-  }
-
-  /** One server at a time, as far as it can be known: two would take each other's sandboxes away. */
+  /**
+   * One server at a time, as far as it can be known: two would take each other's sandboxes away. Each has a file with its own
+   * name, which it creates before it looks for others. Of two that start at the same time, at least one sees the other.
+   */
   #lock(): void {
     const own = processName(process.pid);
-    const holder = this.#tryLock(own);
-    if (holder === undefined) return;
-    const pid = Number(/^\d+/.exec(holder)?.[0] ?? 0);
-    if (pid !== process.pid && pid > 0 && processName(pid) === holder) {
-      throw new BackendUnavailableError(`The state directory ${this.#path} is used by process ${pid}`, {
-        remedy: "Stop that server, or choose another directory.",
-      });
+    this.#lockFile = path.join(realpathSync(this.#path), `${lockPrefix}${own}`);
+    if (ownLocks.has(this.#lockFile)) throw this.#isUsed(process.pid);
+    ownLocks.add(this.#lockFile);
+    try {
+      writeFileSync(this.#lockFile, "", { mode: 0o600 });
+      for (const name of readdirSync(this.#path)) {
+        const holder = name.startsWith(lockPrefix) ? name.slice(lockPrefix.length) : own;
+        if (holder === own) continue;
+        const pid = Number(/^\d+/.exec(holder)?.[0] ?? 0);
+        if (pid > 0 && processName(pid) === holder) throw this.#isUsed(pid);
+        rmSync(path.join(this.#path, name), { force: true });
+      }
+    } catch (error) {
+      this.#unlock();
+      throw error;
     }
+  }
+
+  #unlock(): void {
     rmSync(this.#lockFile, { force: true });
-    if (this.#tryLock(own) === undefined) return;
-    throw new BackendUnavailableError(`Another server has just begun to use the state directory ${this.#path}`, {
-      remedy: "Start one server for each directory.",
+    ownLocks.delete(this.#lockFile);
+  }
+
+  #isUsed(pid: number): BackendUnavailableError {
+    return new BackendUnavailableError(`The state directory ${this.#path} is used by process ${pid}`, {
+      remedy: "Stop that server, or choose another directory.",
     });
   }
 
-  /** @returns who has it, if somebody has. */
-  #tryLock(own: string): string | undefined {
-    try {
-      writeFileSync(this.#lockFile, own, { flag: "wx", mode: 0o600 });
-      return undefined;
-    } catch (error) {
-      if (!isCode(error, "EEXIST")) throw error;
-      return readFileSync(this.#lockFile, "utf8");
-    }
-  }
-
-  #read<T>(kind: Kind, schema: z.ZodType<T>): { values: Map<string, T>; errors: unknown[] } {
+  /** Reads the files of one kind, and reports those that cannot be read. */
+  #read<T>(kind: Kind, schema: z.ZodType<T>): Files<T> {
     const values = new Map<string, T>();
-    const errors: unknown[] = [];
+    const unreadable = new Set<string>();
     for (const name of readdirSync(path.join(this.#path, kind))) {
+      const file = path.join(this.#path, kind, name);
+      // What a server was writing when it was killed.
+      if (name.endsWith(".new")) rmSync(file, { force: true });
       const [, id] = /^(\w{1,100})\.json$/.exec(name) ?? [];
       if (id === undefined) continue;
       try {
-        values.set(id, schema.parse(parseJson(readFileSync(path.join(this.#path, kind, name)))));
-      } catch (error) {
-        errors.push(error);
+        values.set(id, schema.parse(parseJson(readFileSync(file))));
+      } catch (cause) {
+        unreadable.add(id);
+        this.#onError(
+          new Error(`${file} cannot be read; what it names is kept, but not served. Repair or delete it`, { cause }),
+        );
       }
     }
-    return { values, errors };
+    return { values, unreadable };
   }
 
   /** Writes of one file follow each other. */
@@ -155,14 +180,12 @@ export class StateDirectory {
   /** A directory in memory, whose notes are written down. */
   #sessionDirectory(): SessionDirectory {
     const inner = memoryDirectory();
-    const { values: left, errors } = this.#read("sessions", noteSchema);
-    for (const error of errors) this.#onError(error);
     return {
       acquire: async (key, options) => {
         const answer = await inner.acquire(key, options);
-        const note = left.get(key);
+        const note = this.#notes.get(key);
         if (!answer.isHeld || !note) return answer;
-        left.delete(key);
+        this.#notes.delete(key);
         return { ...answer, note, isAbandoned: true };
       },
       renew: (holds, options) => inner.renew(holds, options),
@@ -192,7 +215,7 @@ function processName(pid: number): string {
     // The 22nd field is when it started; its name, the second, can contain anything.
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     const started = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
-    return `${pid} ${started} ${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
+    return `${pid}-${started}-${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
   } catch {
     return String(pid);
   }

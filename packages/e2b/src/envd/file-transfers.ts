@@ -4,7 +4,7 @@ import { ConnectError } from "./connect-error.ts";
 import { toConnectError } from "./connect-protocol.ts";
 import { download } from "./file-downloads.ts";
 import { upload } from "./file-uploads.ts";
-import { isSigned } from "./signature.ts";
+import { isSigned, signedOperation } from "./signature.ts";
 
 /** A request for a file, after its client was found to be allowed to send it. */
 export interface Transfer {
@@ -48,7 +48,7 @@ function assertAllowed(request: Request, url: URL, sandbox: Sandbox): void {
   if (!url.searchParams.has("signature")) {
     throw new ConnectError("unauthenticated", "signature or access token is missing");
   }
-  const signed = isSigned(url, request.method === "POST" ? "write" : "read", token);
+  const signed = isSigned(url, signedOperation(request), token);
   if (signed === true) return;
   throw new ConnectError(
     "unauthenticated",

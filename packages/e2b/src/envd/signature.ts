@@ -18,6 +18,11 @@ function signatureOf({ path, operation, user, token, expiration }: SignedAccess)
   return `v1_${hash.replace(/=+$/, "")}`;
 }
 
+/** What an address must be signed for if a request uses it. */
+export function signedOperation({ method }: Request): SignedAccess["operation"] {
+  return method === "POST" ? "write" : "read";
+}
+
 /** Whether an address is signed with this token, in constant time, and has not expired: `expired` if only that. */
 export function isSigned(url: URL, operation: "read" | "write", token: string): boolean | "expired" {
   const { searchParams } = url;

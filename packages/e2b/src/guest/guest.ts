@@ -4,6 +4,7 @@ import { within } from "@fenced/core/abort";
 import * as z from "zod";
 import { ConnectError, isConnectCode } from "../envd/connect-error.ts";
 import { encodeFrame, type Frame, readFrames } from "./frames.ts";
+import { serverProgram } from "./server-programs.ts";
 import { WatchedEvents } from "./watched-events.ts";
 
 const guestProgram: string = readFileSync(new URL("./guest.py", import.meta.url), "utf8");
@@ -66,7 +67,7 @@ export class Guest {
 
   /** Starts it; it is not known yet whether it runs. */
   static async start(processes: ExecutorProcesses): Promise<Guest> {
-    return new Guest(await processes.start({ command: ["python3", "-ISc", guestProgram], stdin: true }));
+    return new Guest(await processes.start({ command: serverProgram(guestProgram), stdin: true }));
   }
 
   /** It has ended, so another one is needed. */

@@ -3,6 +3,7 @@ import { type ExecutorProcesses, JsonLimitError, type JsonObject, parseJson, typ
 import { within } from "@fenced/core/abort";
 import * as z from "zod";
 import { encodeFrame, type Frame, readFrames } from "../guest/frames.ts";
+import { serverProgram } from "../guest/server-programs.ts";
 import { InterpreterFailure } from "./interpreter-failure.ts";
 import type { Language } from "./languages.ts";
 
@@ -88,7 +89,7 @@ export class Interpreter {
    * @throws InterpreterFailure if the sandbox lacks what it needs, or it does not start.
    */
   static async start({ processes, language, cwd, env }: InterpreterStart): Promise<Interpreter> {
-    const command: [string, ...string[]] = ["python3", "-ISc", contextProgram];
+    const command = serverProgram(contextProgram);
     const interpreter = new Interpreter(await processes.start({ command, env, stdin: true }));
     try {
       const place = cwd === undefined ? {} : { cwd };
