@@ -30,38 +30,31 @@ interface EventReading {
  * @throws ConnectError if the process ended otherwise.
  */
 export function processEvents(handle: ReadHandle, reading: EventReading): AsyncGenerator<ProcessEvent, void, void> {
-  const outputs = [new Output(handle.resize ? "pty" : "stdout", handle.stdout), new Output("stderr", handle.stderr)];
-  const leave = (): void => {
-    for (const output of outputs) output.leave();
-  };
+  const outputs = new Outputs(handle);
   // Also if nobody ever asks for an event.
-  reading.signal.addEventListener("abort", leave, { once: true });
-  if (reading.signal.aborted) leave();
-  return readEvents(handle, outputs, { ...reading, leave });
+  reading.signal.addEventListener("abort", outputs.leave, { once: true });
+  if (reading.signal.aborted) outputs.leave();
+  return readEvents(handle, outputs, reading);
 }
 
 type ReadHandle = Pick<ConnectedProcess, "stdout" | "stderr" | "wait" | "resize">;
 
 async function* readEvents(
   handle: ReadHandle,
-  outputs: readonly Output[],
-  { signal, endOf, leave }: EventReading & { readonly leave: () => void },
+  outputs: Outputs,
+  { signal, endOf }: EventReading,
 ): AsyncGenerator<ProcessEvent, void, void> {
   try {
-    for (let open = outputs; open.length > 0;) {
-      const { output, bytes } = await Promise.race(open.map((each) => each.next()));
+    for (;;) {
+      const piece = await outputs.next();
       if (signal.aborted) return;
-      output.took();
-      if (!bytes) {
-        open = open.filter((each) => each !== output);
-        continue;
-      }
+      if (!piece) break;
       const lateness = new AbortController();
       const settle = afterMs(patienceMs, () => {
         lateness.abort();
-        leave();
+        outputs.leave();
       });
-      yield { kind: output.kind, bytes };
+      yield piece;
       settle();
       if (lateness.signal.aborted) {
         throw new ConnectError("resource_exhausted", "The output was not read for a minute; connect again");
@@ -69,8 +62,8 @@ async function* readEvents(
     }
     yield endOf(await exitOf(handle));
   } finally {
-    signal.removeEventListener("abort", leave);
-    leave();
+    signal.removeEventListener("abort", outputs.leave);
+    outputs.leave();
   }
 }
 
@@ -82,29 +75,69 @@ async function exitOf(handle: Pick<ConnectedProcess, "wait">): Promise<ProcessEx
   }
 }
 
-/** One output of a process: asked for one piece at a time, so that the process waits for a slow reader. */
-class Output {
+/** A piece of an output that has arrived, or the output's end. */
+type Arrival = { readonly output: Output; readonly bytes: Uint8Array | undefined } | { readonly error: unknown };
+
+interface Output {
   readonly kind: "stdout" | "stderr" | "pty";
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #next: Promise<{ readonly output: Output; readonly bytes: Uint8Array | undefined }> | undefined;
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+}
 
-  constructor(kind: "stdout" | "stderr" | "pty", stream: ReadableStream<Uint8Array>) {
-    this.kind = kind;
-    this.#reader = stream.getReader();
+/**
+ * The outputs of a process: each is asked for one piece at a time, so that the process waits for a slow reader. No race of
+ * promises: that of an output which stays silent would keep every piece of the other one in memory.
+ */
+class Outputs {
+  readonly #all: readonly Output[];
+  /** Those that are to be asked for their next piece. */
+  #idle: readonly Output[];
+  readonly #arrived: Arrival[] = [];
+  #open: number;
+  #wake: () => void = () => {};
+
+  constructor({ resize, stdout, stderr }: ReadHandle) {
+    this.#all = [
+      { kind: resize ? "pty" : "stdout", reader: stdout.getReader() },
+      { kind: "stderr", reader: stderr.getReader() },
+    ];
+    this.#idle = this.#all;
+    this.#open = this.#all.length;
   }
 
-  /** The next piece; `undefined` if there is none. The same one until it was taken. */
-  async next(): Promise<{ readonly output: Output; readonly bytes: Uint8Array | undefined }> {
-    this.#next ??= this.#reader.read().then(({ value }) => ({ output: this, bytes: value }));
-    return this.#next;
+  /** The next piece of any of them; `undefined` once all have ended. @throws their error. */
+  async next(): Promise<{ readonly kind: Output["kind"]; readonly bytes: Uint8Array } | undefined> {
+    while (this.#open > 0) {
+      for (const output of this.#idle) void this.#ask(output);
+      this.#idle = [];
+      const arrival = this.#arrived.shift();
+      if (!arrival) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      } else if ("error" in arrival) {
+        throw arrival.error;
+      } else if (arrival.bytes) {
+        this.#idle = [arrival.output];
+        return { kind: arrival.output.kind, bytes: arrival.bytes };
+      } else {
+        this.#open -= 1;
+      }
+    }
+    return undefined;
   }
 
-  /** Call this when the piece was taken. */
-  took(): void {
-    this.#next = undefined;
-  }
+  /** Asks for nothing more. */
+  readonly leave = (): void => {
+    for (const { reader } of this.#all) reader.cancel().catch(() => {});
+  };
 
-  leave(): void {
-    this.#reader.cancel().catch(() => {});
+  async #ask(output: Output): Promise<void> {
+    try {
+      const { value } = await output.reader.read();
+      this.#arrived.push({ output, bytes: value });
+    } catch (error) {
+      this.#arrived.push({ error });
+    }
+    this.#wake();
   }
 }
