@@ -49,7 +49,7 @@ function runExample(file: string): Promise<void> {
   const program = compiled.get(file);
   const source = ["--import", "tsx", "--conditions=@fenced/source", join(folder, file)];
   const words = program === undefined ? source : [program];
-  const options = { timeout: 120_000, cwd: folder, env, maxBuffer: 64 * 1_048_576 };
+  const options = { timeout: 300_000, cwd: folder, env, maxBuffer: 64 * 1_048_576 };
   return new Promise((resolve) => {
     const child = execFile(process.execPath, words, options, (error, stdout, stderr) => {
       if (error === null) console.log(`ok      ${file} (${((Date.now() - startedAt) / 1000).toFixed(1)} s)`);
