@@ -1,9 +1,15 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { promisify } from "node:util";
 import { InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { playHost, playTlsHost } from "@fenced/test-support/loopback-hosts";
+import { programArguments } from "@fenced/test-support/program-arguments";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { EgressProxy, type EgressProxyOptions, type NetworkRule } from "../src/index.ts";
 import { everything, exchange, startProxy, type TestProxy } from "./support/places.ts";
@@ -231,10 +237,44 @@ describe("rules", needs("openssl"), () => {
     expect(await ask(proxy, port, "GET /")).toContain("answer");
     expect(await ask(proxy, port, "PUT /")).toMatch(refused);
   });
+
+  test("from a function hold for open connections, with the authority that they name now", async () => {
+    const [{ port, ca }, other] = await Promise.all([
+      playTlsHost("api.example", (_, response) => response.end("answer")),
+      playTlsHost("api.example", () => {}),
+    ]);
+    let trusted = ca;
+    const proxy = await startProxy({
+      allow: () => [{ host: "api.example", methods: ["GET"], ca: trusted }, "127.0.0.1"],
+    });
+    const socket = await open(proxy, port);
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect(String(await once(socket, "data"))).toMatch(/^HTTP\/1\.1 200 /);
+    trusted = other.ca;
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    expect(await everything(socket)).toContain("HTTP/1.1 502 could not connect securely to api.example");
+  });
+
+  test("name authorities besides those of NODE_EXTRA_CA_CERTS", async () => {
+    const [{ port, ca }, other] = await Promise.all([
+      playTlsHost("api.example", (_, response) => response.end("answer")),
+      playTlsHost("other.example", () => {}),
+    ]);
+    const directory = await mkdtemp(join(tmpdir(), "fenced-test-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const file = join(directory, "ca.pem");
+    await writeFile(file, ca);
+    const program = new URL("./fixtures/ask-through-proxy.ts", import.meta.url);
+    const words = [...programArguments(program), String(port), other.ca];
+    const env = { ...process.env, NODE_EXTRA_CA_CERTS: file };
+    const { stdout } = await promisify(execFile)(process.execPath, words, { env });
+    expect(stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n.*answer/s);
+  });
 });
 
 test.each([
   [{ host: "a.example", method: ["GET"] }, /is unknown; a rule has host, methods, paths, ca/],
+  [{ host: "a.example", ca: "-----BEGIN CERTIFICATE-----" }, /has no effect without `methods` or `paths`/],
   [{ host: "a.example", methods: ["get"] }, /must list methods in capital letters/],
   [{ host: "a.example", methods: [] }, /must list methods/],
   [{ host: "a.example", paths: ["v1"] }, /one does not begin with "\/"/],

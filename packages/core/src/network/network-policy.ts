@@ -30,8 +30,8 @@ export interface AllowedNetwork {
 
 /**
  * Hosts to which only some requests are allowed. For these hosts, the proxy reads requests: it terminates TLS and opens a new,
- * verified TLS connection to the host, so only HTTP/1.1 works there. The place must trust the proxy's authority, which executors
- * see to; if `allow` is a function, only if it returned a rule when the place was opened.
+ * verified TLS connection to the host, so only HTTP/1.1 works there. Executors make programs trust the proxy's authority; if `allow`
+ * is a function, only if it returned a rule when the place was opened.
  *
  * @example
  * { host: "api.github.com:443", methods: ["GET"], paths: ["/repos/acme/**"] }
@@ -47,7 +47,10 @@ export interface NetworkRule {
    * path. Default: all.
    */
   readonly paths?: readonly string[] | undefined;
-  /** PEM certificates of the authority that signed the host's certificate. Default: those that Node trusts. */
+  /**
+   * PEM certificates of the authority that signed the host's certificate, if Node does not trust it. Only with `methods` or `paths`.
+   * Default: none.
+   */
   readonly ca?: string | undefined;
 }
 
@@ -62,7 +65,7 @@ export interface NetworkCredential {
   readonly header: string;
   /** Returns the header's value; called for each request. What it throws reaches neither the code nor an event. */
   readonly value: () => string | Promise<string>;
-  /** PEM certificates of the authority that signed the host's certificate. Default: those that Node trusts. */
+  /** PEM certificates of the authority that signed the host's certificate, if Node does not trust it. Default: none. */
   readonly ca?: string | undefined;
 }
 

@@ -46,6 +46,9 @@ export function parseNetworkEntry(entry: unknown): ParsedRule | EntryProblem {
   if (ca !== undefined && (typeof ca !== "string" || !ca.includes("-----BEGIN CERTIFICATE-----"))) {
     return { problem: "must be a PEM certificate", field: "ca" };
   }
+  if (ca !== undefined && methods === undefined && paths === undefined) {
+    return { problem: "has no effect without `methods` or `paths`: TLS then does not end at the proxy", field: "ca" };
+  }
   const rule = parsed(host, { methods, paths, ca });
   return "problem" in rule ? { ...rule, field: "host" } : rule;
 }

@@ -1,15 +1,16 @@
 import { type IncomingMessage, type Server, type ServerResponse, validateHeaderValue } from "node:http";
 import { isIP, type Socket } from "node:net";
-import { connect as connectTls, rootCertificates, TLSSocket } from "node:tls";
+import { connect as connectTls, TLSSocket } from "node:tls";
 import type { NetworkCredential } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
-import { type ParsedRule, parseHostPattern } from "@fenced/core/network";
+import { parseHostPattern } from "@fenced/core/network";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
 import { errorCode, Refusal } from "../destination/refusal.ts";
 import { checkFraming, forwardRequest } from "../http/forward-request.ts";
 import { requestServer } from "../http/http-door.ts";
 import { Visitor } from "../visitor.ts";
 import { SessionAuthority } from "./session-authority.ts";
+import { trustedCertificates } from "./trusted-certificates.ts";
 
 /** What the door needs from the proxy. */
 export interface CredentialDoorOptions {
@@ -25,8 +26,6 @@ interface Inside {
   readonly visitor: Visitor;
   readonly place: Place;
   readonly credentials: readonly NetworkCredential[];
-  /** Certificates of authorities to trust besides the public ones, of the rules for the place. */
-  readonly rules: readonly ParsedRule[];
 }
 
 /** Terminates TLS for the hosts that have a credential or a rule: adds the one to each request, and checks it by the other. */
@@ -62,13 +61,12 @@ export class CredentialDoor {
   /** Speaks TLS with a client that thinks it is talking to the place. */
   async enter(outer: Visitor, place: Place): Promise<void> {
     const credentials = this.#credentialsFor(place);
-    const rules = this.#options.gatekeeper.rulesFor(place) ?? [];
     const secureContext = (await this.#makeAuthority()).contextFor(place.host);
     const stream = new TLSSocket(outer.stream, { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] });
     const visitor = new Visitor(stream, undefined, this.#options.headTimeoutMs);
     stream.once("close", () => outer.stream.destroy());
     outer.stream.once("close", () => stream.destroy());
-    this.#inside.set(stream, { visitor, place, credentials, rules });
+    this.#inside.set(stream, { visitor, place, credentials });
     this.#server.emit("connection", stream);
   }
 
@@ -80,7 +78,7 @@ export class CredentialDoor {
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const inside = this.#inside.get(request.socket);
     if (!inside) return void response.destroy();
-    const { visitor, place } = inside;
+    const { visitor, place, credentials } = inside;
     await visitor.turn(response);
     checkFraming(request);
     const { gatekeeper } = this.#options;
@@ -89,20 +87,24 @@ export class CredentialDoor {
     const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
     // The connection may be older than the list of allowed hosts.
     gatekeeper.admit(place.host, place.port, visit);
-    gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
+    const rules = gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
+    const ca = [...credentials, ...rules].flatMap((each) => each.ca ?? []);
     const patience = joinSignals(visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
     const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
       throw error instanceof Refusal ? error : unreadable(place);
     });
-    const socket = await this.#openSecurely(inside, await gatekeeper.open(place, visit));
+    const socket = await this.#openSecurely(place, ca, await gatekeeper.open(place, visit));
     const { idleTimeoutMs: idleMs, headTimeoutMs: endedMs } = this.#options;
     forwardRequest(request, response, { socket, host, path, added, idleMs, endedMs });
   }
 
-  /** Connects to the host by TLS; the host must present its own valid certificate. */
-  #openSecurely({ place: { host }, credentials, rules }: Inside, socket: Socket): Promise<TLSSocket> {
+  /**
+   * Connects to the host by TLS; the host must present its own valid certificate.
+   *
+   * @param ca - certificates to trust besides those that Node trusts.
+   */
+  #openSecurely({ host }: Place, ca: readonly string[], socket: Socket): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
-      const ca = [...credentials, ...rules].flatMap((each) => each.ca ?? []);
       const secured = connectTls({
         socket,
         host,
@@ -110,7 +112,7 @@ export class CredentialDoor {
         ALPNProtocols: ["http/1.1"],
         // Whatever NODE_TLS_REJECT_UNAUTHORIZED says: the credential must not go to anyone else.
         rejectUnauthorized: true,
-        ...(ca.length === 0 ? {} : { ca: [...rootCertificates, ...ca] }),
+        ...(ca.length === 0 ? {} : { ca: [...trustedCertificates(), ...ca] }),
       });
       const timer = setTimeout(() => secured.destroy(new Error("late")), this.#options.connectTimeoutMs);
       secured.once("close", () => clearTimeout(timer));

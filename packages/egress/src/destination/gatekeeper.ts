@@ -92,6 +92,7 @@ export class Gatekeeper {
   /**
    * Checks a request to an admitted place. Reports only a refusal.
    *
+   * @returns the rules for the place; none if all requests to it are allowed.
    * @param path - as it will be sent, with its query.
    * @param headers - names and values, in turns.
    * @throws Refusal
@@ -101,10 +102,10 @@ export class Gatekeeper {
     visit: Visit & { readonly method: string },
     path: string,
     headers: readonly string[],
-  ): void {
-    this.#watched(place, visit, () => {
+  ): readonly ParsedRule[] {
+    return this.#watched(place, visit, () => {
       const rules = this.rulesFor(place);
-      if (rules === undefined) return;
+      if (rules === undefined) return [];
       const [clean = ""] = path.split("?", 1);
       const what = `${printable(visit.method)} ${printable(clean)} of ${place.host}`;
       const unclear = rules.some(({ paths }) => paths) ? unclearPath(clean) : undefined;
@@ -116,7 +117,7 @@ export class Gatekeeper {
         const why = `the header ${printable(other)} may name another method or path`;
         throw new Refusal(403, `${what} is not in this executor's network policy: ${why}`, true);
       }
-      if (rules.some((rule) => permitsRequest(rule, visit.method, clean))) return;
+      if (rules.some((rule) => permitsRequest(rule, visit.method, clean))) return rules;
       throw new Refusal(403, `${what} is not in this executor's network policy`, true);
     });
   }
