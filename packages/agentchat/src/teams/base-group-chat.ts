@@ -29,6 +29,8 @@ export interface NextTurn {
   readonly say?: readonly ChatMessage[] | undefined;
   /** Reset all participants before that; they do not hear anything older. Default: false. */
   readonly startOver?: boolean | undefined;
+  /** Changes the team's own state. Called after the participants are reset, together with `say`; must not fail. Default: nothing. */
+  readonly apply?: (() => void) | undefined;
 }
 
 /**
@@ -129,8 +131,8 @@ export abstract class BaseGroupChat implements Team {
   }
 
   /**
-   * Returns who speaks next. It must not change the team before its last step that may fail: if it fails, or the turn does, the
-   * next run calls it again. A generator may yield events first.
+   * Returns who speaks next. It must not change the team, but may return `apply`, which does: if it fails, or the turn does, the next
+   * run calls it again. A generator may yield events first.
    *
    * @param history - all messages and events so far.
    * @param options - the signal of the run.
@@ -235,6 +237,7 @@ export abstract class BaseGroupChat implements Team {
     const speakers = this.#named(next.speakers);
     const said = next.say ?? [];
     if (next.startOver === true) await this.#startOver();
+    next.apply?.();
     this.#log.add(said, said);
     messages.push(...said);
     yield* said;

@@ -155,6 +155,26 @@ describe("MagenticOneGroupChat", () => {
     expect(said(messages)).toEqual(["MagenticOneGroupChat: Done."]);
   });
 
+  it("plans again if a participant could not start over", async () => {
+    class Stubborn extends Echo {
+      resets = 0;
+      override async reset(): Promise<void> {
+        this.resets += 1;
+        if (this.resets === 1) throw new Error("cannot be reset");
+        await super.reset();
+      }
+    }
+    const modelClient = new ScriptedModel(["F1", "P1", ledger({}), "F2", "P2", ledger({}), ledger({ done: true }), "Done."]);
+    const chat = new MagenticOneGroupChat({ participants: [new Stubborn("a")], modelClient });
+    const before = await chat.saveState();
+    await expect(chat.run({ task: "Go." })).rejects.toThrow("cannot be reset");
+    expect((await chat.saveState())["manager"]).toMatchObject({ ledger: null, thread: [] });
+    expect(before["manager"]).toMatchObject({ ledger: null, thread: [] });
+    const [plan, instruction] = said((await chat.run()).messages);
+    expect(plan).toContain("P2");
+    expect(instruction).toBe("MagenticOneGroupChat: Go on.");
+  });
+
   it("continues in another process, and starts a second task anew", async () => {
     const first = team(["F", "P", ledger({})], { terminationCondition: new TextMentionTermination("Go on.") });
     expect((await first.chat.run({ task: "One." })).stopReason).toContain("Go on.");

@@ -153,12 +153,13 @@ export class MagenticOneGroupChat extends BaseGroupChat {
   ): AsyncGenerator<AgentMessage, NextTurn, void> {
     const model = new LedgerModel(this.#options.modelClient, this.name, signal);
     const decision = yield* this.#decide(model);
-    // Only now, since any question to the model may fail, and the next run then asks it again.
-    this.#ledger = decision.ledger;
-    this.#thread = decision.thread;
-    this.#pending = [];
-    this.#endReason = decision.endReason ?? this.#endReason;
-    return decision;
+    const apply = (): void => {
+      this.#ledger = decision.ledger;
+      this.#thread = decision.thread;
+      this.#pending = [];
+      this.#endReason = decision.endReason ?? this.#endReason;
+    };
+    return { ...decision, apply };
   }
 
   protected override checkStart(task: readonly ChatMessage[]): void {
