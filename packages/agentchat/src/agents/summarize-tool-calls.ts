@@ -1,17 +1,15 @@
 import type { ToolCall, ToolResult } from "@fenced/core";
+import { fillPlaceholders } from "../common/fill-placeholders.ts";
 
 /** Tool calls and their results as text, one after another, each in the given format. */
 export function summarizeToolCalls(calls: readonly ToolCall[], results: readonly ToolResult[], format: string): string {
-  return results.map((result, index) => fill(format, calls[index], result)).join("\n");
-}
-
-// In one pass, so that a placeholder inside a result stays text.
-function fill(format: string, call: ToolCall | undefined, result: ToolResult): string {
-  const values: Readonly<Record<string, string>> = {
-    toolName: result.name,
-    arguments: call?.arguments ?? "",
-    result: result.content,
-    isError: String(result.isError),
-  };
-  return format.replaceAll(/\{(toolName|arguments|result|isError)\}/g, (_, name: string) => values[name] ?? "");
+  const texts = results.map(({ name, content, isError }, index) =>
+    fillPlaceholders(format, {
+      toolName: name,
+      arguments: calls[index]?.arguments ?? "",
+      result: content,
+      isError: String(isError),
+    }),
+  );
+  return texts.join("\n");
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ChatCompletionClient, ModelMessage } from "@fenced/core";
+import { fillPlaceholders } from "../common/fill-placeholders.ts";
 import { withoutThoughts } from "../common/without-thoughts.ts";
 import type { AgentMessage } from "../messages/agent-event.ts";
 import { selectorEvent } from "../messages/create-message.ts";
@@ -54,12 +55,7 @@ export async function* askForSpeaker(
 
 function fillPrompt({ prompt, participants, candidates, history }: AskForSpeakerOptions): string {
   const roles = participants.map(({ name, description }) => `${name}: ${description.replaceAll("\n", " ")}`.trim());
-  const parts: Readonly<Record<string, string>> = {
-    roles: roles.join("\n"),
-    participants: JSON.stringify(candidates),
-    history,
-  };
-  return prompt.replaceAll(/\{(roles|participants|history)\}/g, (_, part: string) => parts[part] ?? "");
+  return fillPlaceholders(prompt, { roles: roles.join("\n"), participants: JSON.stringify(candidates), history });
 }
 
 function problemWith(mentioned: readonly string[], { candidates, notAgain }: AskForSpeakerOptions): string | undefined {

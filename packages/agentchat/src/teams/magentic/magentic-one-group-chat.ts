@@ -16,6 +16,7 @@ import {
   wholeNumberOption,
 } from "@fenced/core/options";
 import * as z from "zod";
+import { fillPlaceholders } from "../../common/fill-placeholders.ts";
 import { toJson } from "../../common/json.ts";
 import { parseState } from "../../common/parse-state.ts";
 import type { AgentMessage } from "../../messages/agent-event.ts";
@@ -33,7 +34,6 @@ import {
   defaultFinalAnswerPrompt,
   factsPrompt,
   factsUpdatePrompt,
-  fill,
   ledgerPrompt,
   planPrompt,
   planUpdatePrompt,
@@ -210,7 +210,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
     let startOver = false;
     if (ledger === undefined || (ledger.isOver && this.#pending.length > 0)) {
       ledger = yield* this.#firstLedger(model);
-      said = [this.#say(fill(ledgerPrompt, { ...wordsOf(ledger), team: this.#team }))];
+      said = [this.#say(fillPlaceholders(ledgerPrompt, { ...wordsOf(ledger), team: this.#team }))];
       thread = said;
       startOver = true;
     }
@@ -221,7 +221,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
         const endReason = `The limit of ${maxTurns} turns is reached.`;
         return yield* this.#finish(model, { ledger, thread, said, startOver, speakers: [], endReason });
       }
-      const question = fill(progressPrompt, {
+      const question = fillPlaceholders(progressPrompt, {
         ...wordsOf(ledger),
         team: this.#team,
         names: this.participantNames.join(", "),
@@ -245,7 +245,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
       }
       // A model that sees no progress right after a new plan must not plan forever.
       ledger = { ...(yield* this.#nextLedger(model, ledger, thread)), rounds: ledger.rounds + 1 };
-      said = [this.#say(fill(ledgerPrompt, { ...wordsOf(ledger), team: this.#team }))];
+      said = [this.#say(fillPlaceholders(ledgerPrompt, { ...wordsOf(ledger), team: this.#team }))];
       thread = said;
       startOver = true;
     }
@@ -253,7 +253,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
 
   async *#firstLedger(model: LedgerModel): AsyncGenerator<AgentMessage, Ledger, void> {
     const task = this.#pending.map(messageToText).join("\n\n");
-    const facts = yield* this.#factsAndPlan(model, [], fill(factsPrompt, { task }), planPrompt);
+    const facts = yield* this.#factsAndPlan(model, [], fillPlaceholders(factsPrompt, { task }), planPrompt);
     return { task, ...facts, rounds: 0, stalls: 0, isOver: false };
   }
 
@@ -265,7 +265,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
     const updated = yield* this.#factsAndPlan(
       model,
       thread,
-      fill(factsUpdatePrompt, wordsOf(ledger)),
+      fillPlaceholders(factsUpdatePrompt, wordsOf(ledger)),
       planUpdatePrompt,
     );
     return { ...ledger, ...updated, stalls: 0 };
@@ -280,7 +280,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
     const asked = this.#conversation(thread, question);
     const facts = yield* model.text(asked);
     const answered: ModelMessage[] = [...asked, { role: "assistant", content: facts, source: this.name }];
-    const plan = yield* model.text([...answered, this.#ask(fill(prompt, { team: this.#team }))]);
+    const plan = yield* model.text([...answered, this.#ask(fillPlaceholders(prompt, { team: this.#team }))]);
     return { facts, plan };
   }
 
@@ -289,7 +289,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
     { said, ...decision }: Decision & { readonly said: readonly ChatMessage[] },
   ): AsyncGenerator<AgentMessage, Decision, void> {
     const { ledger, thread } = decision;
-    const prompt = fill(this.#options.finalAnswerPrompt ?? defaultFinalAnswerPrompt, { task: ledger.task });
+    const prompt = fillPlaceholders(this.#options.finalAnswerPrompt ?? defaultFinalAnswerPrompt, { task: ledger.task });
     const answer = this.#say(yield* model.text(this.#conversation(thread, prompt)));
     return { ...decision, ledger: { ...ledger, isOver: true }, thread: [...thread, answer], say: [...said, answer] };
   }

@@ -77,8 +77,3 @@ Judge the conversation so far, and decide how to go on. Answer these questions, 
 Answer with JSON of this form and nothing else:
 
 {"is_request_satisfied": {"reason": "…", "answer": false}, "is_in_loop": {"reason": "…", "answer": false}, "is_progress_being_made": {"reason": "…", "answer": true}, "next_speaker": {"reason": "…", "answer": "name"}, "instruction_or_question": {"reason": "…", "answer": "…"}}`;
-
-/** Fills in the placeholders of a prompt; text of the task or of a model that looks like one stays as it is. */
-export function fill(prompt: string, parts: Readonly<Record<string, string>>): string {
-  return prompt.replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole);
-}
