@@ -138,7 +138,7 @@ function toTool(
   return {
     name,
     description: showHidden(description),
-    parameters: inputSchema,
+    parameters: showHiddenWords(inputSchema),
     execute: async (args, { signal }) =>
       resultOf(
         await inTime({ signal, timeoutMs }, (options) =>
@@ -147,6 +147,16 @@ function toTool(
       ),
   };
 }
+
+/** Shows what the words of a schema hide. Names and values stay as they are, because the server gets them back. */
+function showHiddenWords(schema: JsonObject): JsonObject {
+  const shown: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    typeof value === "string" && wordsOfSchemas.has(key) ? showHidden(value) : value,
+  );
+  return jsonObjectSchema.parse(shown);
+}
+
+const wordsOfSchemas: ReadonlySet<string> = new Set(["title", "description", "$comment"]);
 
 /** Does not rely on the client's own limits: an older or newer one may take its options elsewhere. */
 async function inTime<T>(
@@ -182,11 +192,16 @@ function textOf(part: Readonly<Record<string, unknown>>): string {
   return `[${String(type)}${typeof uri === "string" ? `: ${uri}` : ""}]`;
 }
 
+const mostNameCharacters = 64;
+
 /** A name that models accept, and no other tool of the server has. */
 function freeName(name: string, taken: Set<string>): string {
-  const plain = name.replaceAll(/[^\w-]/g, "_").slice(0, 64) || "tool";
+  const plain = name.replaceAll(/[^\w-]/g, "_").slice(0, mostNameCharacters) || "tool";
   let free = plain;
-  for (let count = 2; taken.has(free); count += 1) free = `${plain.slice(0, 60)}_${count}`;
+  for (let count = 2; taken.has(free); count += 1) {
+    const suffix = `_${count}`;
+    free = `${plain.slice(0, mostNameCharacters - suffix.length)}${suffix}`;
+  }
   taken.add(free);
   return free;
 }

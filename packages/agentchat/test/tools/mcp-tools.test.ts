@@ -92,6 +92,24 @@ describe("mcpTools", () => {
     await expect(toolsOf({ prefix: "a b" })).rejects.toThrow(InvalidInputError);
   });
 
+  it("show what the words of a schema hide", async () => {
+    const city = { type: "string", description: "A\u{200b} city.", title: "T\u{202e}", enum: ["Ro\u{200b}me"] };
+    const inputSchema = { type: "object", properties: { city, description: city } };
+    const listTools = async () => ({ tools: [{ name: "weather", inputSchema }] });
+    const { tools } = await mcpTools({ listTools, callTool: async () => ({}), close: async () => {} });
+    const shown = { ...city, description: String.raw`A\u{200b} city.`, title: String.raw`T\u{202e}` };
+    expect(tools[0]?.parameters).toEqual({ ...inputSchema, properties: { city: shown, description: shown } });
+  });
+
+  it("have names of at most 64 characters, however many are alike", async () => {
+    const same = { name: "x".repeat(70), inputSchema: { type: "object" } };
+    const listTools = async () => ({ tools: Array.from({ length: 1000 }, () => same) });
+    const { tools } = await mcpTools({ listTools, callTool: async () => ({}), close: async () => {} });
+    const names = tools.map(({ name }) => name);
+    expect(new Set(names).size).toBe(1000);
+    expect(Math.max(...names.map(({ length }) => length))).toBe(64);
+  });
+
   it("end a call with its signal, on the server too", async () => {
     const { client, aborted, started } = await connect();
     const { tools } = await mcpTools(client);
