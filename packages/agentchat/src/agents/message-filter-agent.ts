@@ -39,7 +39,10 @@ const perSourceFilter: z.ZodType<PerSourceFilter> = optionsSchema({
   source: z.string().min(1),
   position: z.enum(["first", "last"]).exactOptional(),
   count: wholeNumberOption({ from: 1 }).exactOptional(),
-} satisfies OptionSchemas<PerSourceFilter>);
+} satisfies OptionSchemas<PerSourceFilter>).refine(
+  ({ position, count }) => position !== undefined || count === undefined,
+  { path: ["count"], error: 'needs `position`: "first" or "last"' },
+);
 
 const filterOptions: z.ZodType<MessageFilterAgentOptions> = optionsSchema({
   name: agentName,

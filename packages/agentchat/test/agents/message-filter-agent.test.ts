@@ -67,11 +67,14 @@ describe("MessageFilterAgent", () => {
     expect((await again.saveState())["participants"]).toMatchObject({ b: { agent: { last: "" } } });
   });
 
-  it("rejects a source that is named twice, and what is no agent", () => {
+  it("rejects a source that is named twice, a count without a position, and what is no agent", () => {
     const agent = new Echo("a");
     expect(() => new MessageFilterAgent({ name: "a", agent, perSource: [{ source: "x" }, { source: "x" }] })).toThrow(
       InvalidInputError,
     );
     expect(() => new MessageFilterAgent({ name: "a", agent: {} as Echo, perSource: [] })).toThrow("must be an agent");
+    expect(() => new MessageFilterAgent({ name: "a", agent, perSource: [{ source: "x", count: 2 }] })).toThrow(
+      /count.* needs `position`/,
+    );
   });
 });
