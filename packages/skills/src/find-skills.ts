@@ -33,7 +33,8 @@ export async function findSkills(top: string): Promise<FoundSkills> {
     }
     const names: string[] = [];
     for await (const { name, isDirectory, isFile } of directory.entries()) {
-      if (name === "SKILL.md" && isFile) {
+      // A link, too: reading it then says what is wrong.
+      if (name === "SKILL.md" && !isDirectory) {
         directories.push(place);
         return;
       }

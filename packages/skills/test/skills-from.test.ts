@@ -125,6 +125,7 @@ describe("A hostile skill", () => {
     expect(skills.warnings.map(({ path, message }) => `${path.slice(folder.length)} ${message}`)).toEqual([
       "/linked It is a link or a special file. Name the directory that it leads to instead.",
       "/sorting references is a link. Replace it with a copy.",
+      "/third SKILL.md is a link. Replace it with a copy.",
     ]);
   });
 
