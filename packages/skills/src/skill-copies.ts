@@ -7,10 +7,13 @@ import { digestOf, readSkillTree } from "./read-skill-tree.ts";
 import type { SkillFile } from "./skill.ts";
 
 /** A skill's files, with the digest of them all. */
-export interface SkillContent {
+interface SkillContent {
   readonly files: readonly SkillFile[];
   readonly digest: string;
 }
+
+/** Reads what a copy says; throws if it is not accepted. @param top - the copy's directory. */
+type ReadCopy<Said> = (top: string, files: readonly SkillFile[]) => Promise<Said>;
 
 /**
  * Copies of skills in a directory of this program's own, one for each content, so that what a person agreed to is what
@@ -34,50 +37,47 @@ export class SkillCopies implements AsyncDisposable {
     return copies;
   }
 
-  /** Where the copy of a content is, or would be. */
-  placeOf(name: string, { digest }: Pick<SkillContent, "digest">): string {
-    return path.join(this.directory, this.relativePlaceOf(name, { digest }));
-  }
-
-  /** The same, relative to `directory` and with `/` as the separator. */
+  /** Where the copy of a content is, relative to `directory` and with `/` as the separator. */
   relativePlaceOf(name: string, { digest }: Pick<SkillContent, "digest">): string {
     // All of it: two contents may be made whose digests begin alike, and one of them would run with the other's consent.
     return `${digest.slice("sha256:".length)}/${name}`;
   }
 
-  /** Reads a skill's directory, and copies it unless there is a copy of the same content. */
-  async take(name: string, source: string): Promise<SkillContent> {
+  /**
+   * Reads a skill's directory, and copies it unless there is a copy of the same content.
+   *
+   * @param read - called before executors can see the copy; if it throws, there is none.
+   * @returns the content, with what `read` returned.
+   */
+  async take<Said>(name: string, source: string, read: ReadCopy<Said>): Promise<Said & SkillContent> {
     const now = await contentOf(source);
-    if (await this.#has(name, now)) return now;
-    return this.#copy(name, source);
+    if (!(await this.holds(name, now))) return this.#copy(name, source, read);
+    return { ...(await read(this.#placeOf(name, now), now.files)), ...now };
   }
 
   /** Reads a file of a copy. */
-  async read(name: string, content: SkillContent, file: SkillFile): Promise<Buffer> {
-    await using handle = await open(path.join(this.placeOf(name, content), file.path), "r");
-    // Of this program's own making, and measured when it was made.
-    return await handle.readFile();
-  }
-
-  /** Deletes the copy of a content. */
-  async drop(name: string, content: Pick<SkillContent, "digest">): Promise<void> {
-    await removeTree(path.dirname(this.placeOf(name, content)));
+  async read(name: string, content: Pick<SkillContent, "digest">, file: SkillFile): Promise<Buffer> {
+    return readCopied(this.#placeOf(name, content), file);
   }
 
   /** Whether the copy is there, and is what it was: where code runs without a fence, it can change it. */
-  async #has(name: string, { digest }: SkillContent): Promise<boolean> {
-    const place = this.placeOf(name, { digest });
+  async holds(name: string, { digest }: Pick<SkillContent, "digest">): Promise<boolean> {
+    const place = this.#placeOf(name, { digest });
     try {
       if ((await contentOf(place, true)).digest === digest) return true;
     } catch (error) {
       if (errorCode(error) === "ENOENT") return false;
     }
-    await this.drop(name, { digest });
+    await removeTree(path.dirname(place));
     return false;
   }
 
-  async #copy(name: string, source: string): Promise<SkillContent> {
-    const fresh = path.join(this.directory, `.${randomUUID()}`);
+  #placeOf(name: string, content: Pick<SkillContent, "digest">): string {
+    return path.join(this.directory, this.relativePlaceOf(name, content));
+  }
+
+  async #copy<Said>(name: string, source: string, read: ReadCopy<Said>): Promise<Said & SkillContent> {
+    const fresh = path.join(this.#parent, randomUUID());
     const top = path.join(fresh, name);
     try {
       await mkdir(fresh);
@@ -88,13 +88,14 @@ export class SkillCopies implements AsyncDisposable {
         leave: (below) => chmod(path.join(top, below), 0o555),
       });
       const content = { files, digest: digestOf(files) };
-      const place = path.dirname(this.placeOf(name, content));
+      const said = await read(top, files);
+      const place = path.dirname(this.#placeOf(name, content));
       await chmod(fresh, 0o755);
       await rename(fresh, place).catch(async (error: unknown) => {
         // Another call has made the same copy meanwhile.
         if (!["ENOTEMPTY", "EEXIST", "EPERM"].includes(errorCode(error) ?? "")) throw error;
       });
-      return content;
+      return { ...said, ...content };
     } finally {
       await removeTree(fresh);
     }
@@ -103,6 +104,13 @@ export class SkillCopies implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await removeTree(this.#parent);
   }
+}
+
+/** Reads a file of a copy. @param top - the copy's directory. */
+export async function readCopied(top: string, file: SkillFile): Promise<Buffer> {
+  await using handle = await open(path.join(top, file.path), "r");
+  // Of this program's own making, and measured when it was made.
+  return await handle.readFile();
 }
 
 async function contentOf(place: string, all = false): Promise<SkillContent> {

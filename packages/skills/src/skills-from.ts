@@ -14,7 +14,7 @@ import type { ApproveSkill } from "./consent.ts";
 import { findSkills } from "./find-skills.ts";
 import { parseSkillDocument, type SkillDocument } from "./front-matter.ts";
 import { refused } from "./refused.ts";
-import { SkillCopies, type SkillContent } from "./skill-copies.ts";
+import { readCopied, SkillCopies } from "./skill-copies.ts";
 import type { SkillTool } from "./skill-tool.ts";
 import { skillTools, type SkillToolsOptions } from "./skill-tools.ts";
 import type { Skill, SkillFile, SkillWarning } from "./skill.ts";
@@ -93,10 +93,11 @@ export class Skills implements AsyncDisposable {
       warnings.push(...found.warnings);
       for (const source of found.directories) {
         try {
-          const skill = await readSkill(source, copies);
-          if (skills.has(skill.name)) throw refused(`Another skill is named ${skill.name}`, "Rename one of them.");
+          // A skill has the name of its directory.
+          const name = path.basename(source);
+          if (skills.has(name)) throw refused(`Another skill is named ${name}`, "Rename one of them.");
           if (skills.size >= mostSkills) throw refused(`There are ${mostSkills} skills already`, "Remove some.");
-          skills.set(skill.name, skill);
+          skills.set(name, await readSkill(source, copies));
         } catch (error) {
           if (!FencedError.isInstance(error)) throw error;
           warnings.push({ path: source, message: error.message });
@@ -174,22 +175,15 @@ export class Skills implements AsyncDisposable {
 /** @throws InvalidInputError if it is not accepted as a skill. */
 async function readSkill(source: string, copies: SkillCopies): Promise<Skill> {
   const name = path.basename(source);
-  const content = await copies.take(name, source);
-  try {
-    return { ...(await readFields(name, content, copies)), source, ...content };
-  } catch (error) {
-    // Executors see all copies.
-    await copies.drop(name, content);
-    throw error;
-  }
+  return { ...(await copies.take(name, source, (top, files) => readFields(name, top, files))), source };
 }
 
 async function readFields(
   name: string,
-  content: SkillContent,
-  copies: SkillCopies,
+  top: string,
+  files: readonly SkillFile[],
 ): Promise<Omit<SkillDocument, "body">> {
-  const { body: _, ...document } = parseSkillDocument(await readDocument(name, content, copies));
+  const { body: _, ...document } = parseSkillDocument(await readDocument(top, files));
   if (document.name !== name) {
     throw refused(
       `The skill is named ${document.name}, but its directory ${showHidden(name)}`,
@@ -199,13 +193,13 @@ async function readFields(
   return document;
 }
 
-async function readDocument(name: string, content: SkillContent, copies: SkillCopies): Promise<string> {
-  const file = content.files.find((each) => each.path === "SKILL.md");
+async function readDocument(top: string, files: readonly SkillFile[]): Promise<string> {
+  const file = files.find((each) => each.path === "SKILL.md");
   if (!file) throw refused("It has no SKILL.md", "Write one, with a name and a description.");
   if (file.size > mostDocumentBytes) {
     throw refused(`SKILL.md has more than ${mostDocumentBytes} bytes`, "Move text to files of the skill.");
   }
-  return (await copies.read(name, content, file)).toString("utf8");
+  return (await readCopied(top, file)).toString("utf8");
 }
 
 /** A description cannot look like another entry of the list, nor hide anything. */

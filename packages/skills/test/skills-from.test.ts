@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { InvalidInputError } from "@fenced/core";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -55,12 +55,28 @@ describe("skillsFrom", () => {
   });
 
   it("takes the first of two skills with one name", async () => {
-    const [one, two] = [await folderWith(counting), await folderWith(counting)];
+    const [one, two] = [await folderWith(counting), await folderWith({ ...counting, "counting/more.txt": "more" })];
     const skills = await read(one, two);
+    expect(await readdir(skills.directory)).toEqual([skills.all[0]?.digest.slice("sha256:".length)]);
     expect(skills.all.map(({ source }) => source)).toEqual([join(one, "counting")]);
     expect(skills.warnings).toEqual([
       { path: join(two, "counting"), message: "Another skill is named counting. Rename one of them." },
     ]);
+  });
+
+  it("leaves out a copy of a skill that kept its name, and keeps the skill", async () => {
+    const document = skillDocument("sorting");
+    const skills = await read(await folderWith({ "sorting/SKILL.md": document, "sorting-2/SKILL.md": document }));
+    expect(skills.warnings).toMatchObject([{ message: expect.stringContaining("is named sorting, but its directory") }]);
+    expect(await skills.tools()["load_skill"]?.execute({ name: "sorting" }, {})).toContain("Run the script.");
+  });
+
+  it("takes 200 skills, and copies no more", async () => {
+    const names = Array.from({ length: 201 }, (_, index) => `skill-${1000 + index}`);
+    const skills = await read(await folderWith(Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillDocument(name)]))));
+    expect(skills.all).toHaveLength(200);
+    expect(skills.warnings).toMatchObject([{ message: expect.stringContaining("There are 200 skills already") }]);
+    expect(await readdir(skills.directory)).toHaveLength(200);
   });
 
   it("rejects a folder that does not exist", async () => {
