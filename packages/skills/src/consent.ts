@@ -37,22 +37,27 @@ export class Consent {
     approve: ApproveSkill | undefined,
   ): Promise<HostCallApproval> {
     const { skill, signal } = request;
+    if (this.#covers(skill)) return { approved: true };
+    if (!approve) return { approved: false, reason: `Nobody can be asked. Its digest is ${skill.digest}.` };
     const answered = this.#turn.then(async (): Promise<HostCallApproval> => {
       signal.throwIfAborted();
-      if (!this.#approved.has(skill.digest)) {
-        if (!approve) return { approved: false, reason: `Nobody can be asked. Its digest is ${skill.digest}.` };
-        const answer = await untilAborted(
-          Promise.resolve(approve({ ...request, changed: this.#known.has(skill.name) })),
-          signal,
-        );
-        if (!answer.approved) return answer;
-        this.#approved.add(skill.digest);
-      }
+      // An earlier answer was about the same content.
+      if (this.#covers(skill)) return { approved: true };
+      const asked = approve({ ...request, changed: this.#known.has(skill.name) });
+      const answer = await untilAborted(Promise.resolve(asked), signal);
+      if (!answer.approved) return answer;
+      this.#approved.add(skill.digest);
       this.#known.add(skill.name);
       return { approved: true };
     });
     // The next question waits for this one, however it ends.
     this.#turn = answered.catch(() => {});
     return untilAborted(answered, signal);
+  }
+
+  #covers({ name, digest }: Skill): boolean {
+    const covers = this.#approved.has(digest);
+    if (covers) this.#known.add(name);
+    return covers;
   }
 }

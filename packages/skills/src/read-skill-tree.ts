@@ -29,8 +29,8 @@ export interface SkillTreeVisit {
 }
 
 /**
- * Lists all files of a skill with their digests, and hands their content to `visit`. The directory may change meanwhile,
- * by whoever: nothing outside of it is read.
+ * Lists all files of a skill with their digests, and hands their content to `visit`. The directory may change meanwhile;
+ * nothing outside of it is read.
  *
  * @throws InvalidInputError if it contains a link, a special file, a misleading name, or too much.
  */
@@ -101,7 +101,7 @@ class Reading {
     });
     const { file } = this.#visit;
     if (file) await file(path, pieces, ((await handle.stat()).mode & 0o100) !== 0);
-    // Whatever was not consumed belongs to the digest, too.
+    // What was not consumed belongs to the digest, too.
     for await (const _ of pieces);
     this.files.push({ path, size, digest: `sha256:${hash.digest("hex")}` });
   }

@@ -11,6 +11,8 @@ export interface SkillScript {
   readonly args: readonly string[];
   /** Its first line. */
   readonly firstLine: string;
+  /** What to print if there is no such file where the code runs. */
+  readonly missing: string;
 }
 
 const runScript: string = readFileSync(new URL("./run_script.py", import.meta.url), "utf8");
@@ -53,6 +55,7 @@ export function shellProgram(script: SkillScript): string {
   const isAbsolute = script.directory.startsWith("/");
   return `SKILL_DIR=${isAbsolute ? quote(script.directory) : `"$PWD"/${quote(script.directory)}`}
 export SKILL_DIR
+[ -f "$SKILL_DIR"/${quote(script.path)} ] || { echo ${quote(script.missing)}; exit 127; }
 PYTHONDONTWRITEBYTECODE=1 exec ${command} "$SKILL_DIR"/${quote(script.path)} ${script.args.map(quote).join(" ")}
 `;
 }
@@ -65,7 +68,7 @@ export function pythonProgram(script: SkillScript): string {
       remedy: "Use an executor with a shell, such as a container.",
     });
   }
-  const values = [script.directory, script.path].map(pythonText).join(", ");
+  const values = [script.directory, script.path, script.missing].map(pythonText).join(", ");
   return `${runScript}\n_fenced_run_script(${values}, [${script.args.map(pythonText).join(", ")}])\n`;
 }
 
@@ -74,7 +77,7 @@ function quote(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** A Python literal: JSON's escapes are Python's, but for characters outside the first plane. */
+/** A Python literal: JSON's escapes mean the same there. */
 function pythonText(text: string): string {
   return JSON.stringify(text);
 }

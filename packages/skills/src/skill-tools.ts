@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   canonicalLanguage,
   type CodeExecutor,
@@ -45,6 +46,8 @@ export interface SkillLibrary {
   catalogue(): string;
   /** Reads a skill again. */
   current(name: string): Promise<Skill>;
+  /** Makes sure that the copy of a skill is still what was read. @throws InvalidInputError if it cannot be made again. */
+  verify(skill: Skill): Promise<void>;
   readFile(skill: Skill, file: SkillFile): Promise<Buffer>;
   /** Where a skill is below `directory`. */
   placeOf(skill: Skill): string;
@@ -124,6 +127,8 @@ export function skillTools(
       const request = { skill, script: file.path, args, stdin, signal };
       const answer = await consentOf(call.approve).ask(request, call.approve ?? options.approve);
       if (!answer.approved) return `The script did not run: not approved. ${showHidden(answer.reason ?? "")}`.trimEnd();
+      // An answer may take minutes, in which code without a fence can change the copy.
+      await library.verify(skill);
       return runScript(library, executor, { ...request, file, options });
     },
   });
@@ -215,13 +220,14 @@ async function runScript(library: SkillLibrary, executor: CodeExecutor, run: Run
     : `${(options.directory ?? library.directory).replace(/\/+$/, "")}/${library.placeOf(skill)}`;
   // One that does not know what it runs before it has started; a stopped one stays stopped.
   if (!knownCapabilities(executor)) await executor.start({ signal });
-  const block = blockOf(executor, { directory, path: file.path, args, firstLine });
+  const missing = `There is no script ${file.path} (${randomUUID()})`;
+  const block = blockOf(executor, { directory, path: file.path, args, firstLine, missing });
   const result = await executor.executeCodeBlocks([block], {
     signal,
     ...(stdin === undefined ? {} : { stdin }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
-  if (result.exitCode !== 0 && !copy) await assertShared(executor, directory, signal);
+  if (!copy && result.output.includes(missing)) throw notShared();
   return codeResultForModel(result, 1, { maxOutputCharacters: maxCharacters }).text;
 }
 
@@ -244,15 +250,8 @@ async function copySkill(library: SkillLibrary, { files }: CodeExecutor, skill: 
   return directory;
 }
 
-/** @throws InvalidInputError if the executor does not see the skill. */
-async function assertShared(executor: CodeExecutor, directory: string, signal: AbortSignal): Promise<void> {
-  const language = shellOf(executor) ?? "python";
-  const file = JSON.stringify(`${directory}/SKILL.md`);
-  const code =
-    language === "python" ? `open(${file}).close()` : `[ -f '${directory.replaceAll("'", `'\\''`)}/SKILL.md' ]`;
-  const { exitCode } = await executor.executeCodeBlocks([{ language, code }], { signal });
-  if (exitCode === 0) return;
-  throw new InvalidInputError("The code does not see the directory of the skills", {
+function notShared(): InvalidInputError {
+  return new InvalidInputError("The code does not see the directory of the skills", {
     remedy:
       "Share `skills.directory` with the executor, read-only: `readable` of an OS sandbox, `extraVolumes` of a container. Where that is not possible, set `copy: true`.",
     option: "copy",

@@ -146,6 +146,7 @@ export class Skills implements AsyncDisposable {
         directory: this.directory,
         catalogue: () => this.catalogue(),
         current: (name) => this.#current(name),
+        verify: (skill) => this.#verify(skill),
         readFile: (skill, file) => this.#readFile(skill, file),
         placeOf: (skill) => this.#copies.relativePlaceOf(skill.name, skill),
       },
@@ -160,6 +161,14 @@ export class Skills implements AsyncDisposable {
     const skill = await readSkill(known.source, this.#copies);
     this.#skills.set(name, skill);
     return skill;
+  }
+
+  async #verify(skill: Skill): Promise<void> {
+    if (await this.#copies.holds(skill.name, skill)) return;
+    const { digest } = await this.#current(skill.name);
+    if (digest !== skill.digest) {
+      throw refused(`The files of the skill ${skill.name} were changed after they had been approved`, "Call the tool again.");
+    }
   }
 
   #readFile(skill: Skill, file: SkillFile): Promise<Buffer> {

@@ -1,4 +1,4 @@
-import { access, chmod, writeFile } from "node:fs/promises";
+import { access, chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CodeExecutor } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
@@ -213,6 +213,51 @@ describe("run_skill_script", () => {
     await chmod(copy, 0o644);
     await writeFile(copy, "echo swapped\n");
     expect(await tool.execute(input, {})).toBe("x|");
+  });
+
+  it("runs what was approved, even if code changes the copy while the question is open", needs("bash"), async () => {
+    const folder = await folderWith(counting);
+    const skills = await read(folder);
+    const executor = stopLater(new LocalCommandLineCodeExecutor());
+    const input = { name: "counting", script: "scripts/shell.sh", args: ["x"] };
+    const swapped = { "counting/scripts/shell.sh": "echo swapped\n" };
+    const changing = (andSource: boolean) => async () => {
+      const [copies = ""] = await readdir(skills.directory);
+      const script = join(skills.directory, copies, "counting/scripts/shell.sh");
+      await chmod(script, 0o755);
+      await writeFile(script, "echo swapped\n");
+      if (andSource) await writeFiles(folder, swapped);
+      return { approved: true };
+    };
+    const tool = toolOf(skills, "run_skill_script", executor, { approve: changing(false) });
+    expect(await tool.execute(input, {})).toBe("x|");
+    const other = toolOf(skills, "run_skill_script", executor, { approve: changing(true) });
+    await expect(other.execute(input, {})).rejects.toThrow("were changed after they had been approved");
+  });
+
+  it("does not wait for the question about another skill", needs("bash"), async () => {
+    const skills = await read(await folderWith({ ...counting, "other/SKILL.md": skillDocument("other"), "other/run.sh": "" }));
+    const executor = stopLater(new LocalCommandLineCodeExecutor());
+    const asking = new AbortController();
+    const approve = ({ skill }: SkillScriptRequest): { approved: boolean } | Promise<never> =>
+      skill.name === "counting" ? { approved: true } : new Promise(() => {});
+    const tool = toolOf(skills, "run_skill_script", executor, { approve });
+    const input = { name: "counting", script: "scripts/shell.sh", args: ["x"] };
+    await tool.execute(input, {});
+    const waiting = tool.execute({ name: "other", script: "run.sh" }, { signal: asking.signal });
+    expect(await tool.execute(input, {})).toBe("x|");
+    asking.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+  });
+
+  it("returns what a failed script printed, even if it has removed its skill", needs("bash"), async () => {
+    const script = 'chmod -R u+w "$SKILL_DIR"; rm -r "$SKILL_DIR"; echo kept; exit 3\n';
+    const skills = await read(await folderWith({ ...counting, "counting/scripts/fails.sh": script }));
+    const executor = stopLater(new LocalCommandLineCodeExecutor());
+    const tool = toolOf(skills, "run_skill_script", executor, { approve: always });
+    const text = await tool.execute({ name: "counting", script: "scripts/fails.sh" }, {});
+    expect(text).toContain("kept");
+    expect(text).toContain("3");
   });
 
   it("ends the script and the question when the call is aborted", needs("bash"), async () => {
