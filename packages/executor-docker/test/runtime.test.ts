@@ -57,6 +57,6 @@ describe("the OCI runtime", needs("docker"), () => {
     await using executor = createExecutor({ runtime: "missing" });
     const error = await executor.start().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(BackendUnavailableError);
-    expect(String(error)).toContain("docker run --rm --runtime missing fenced-test:python true");
+    expect(String(error)).toContain("docker run --rm -i --runtime missing fenced-test:python true");
   });
 });

@@ -84,7 +84,8 @@ function whatToCheck(request: ContainerRequest): string {
   if (runtime === undefined) {
     return "Correct the option that the daemon complains about, or check whether it can start any containers.";
   }
-  const command = `docker run --rm --runtime ${runtime} ${imageOf(request)} true`;
+  // With an input, for the sake of the machine's /dev/null: see the README, "A kernel between code and the machine".
+  const command = `docker run --rm -i --runtime ${runtime} ${imageOf(request)} true`;
   return `Correct the option that the daemon complains about, or check whether its runtime works: ${command}`;
 }
 
