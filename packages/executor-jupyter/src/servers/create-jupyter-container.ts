@@ -117,7 +117,8 @@ async function containerOptions(
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...(closed ? {} : { ExposedPorts: { [publishedPort]: {} } }),
     Labels: { ...options.labels, "io.fenced.executor": "jupyter", [ownerLabel]: owner },
-    OpenStdin: leashed,
+    // Always: gVisor would take the daemon's /dev/null as input, and give that file of the machine to the container's user.
+    OpenStdin: true,
     StdinOnce: leashed,
     AttachStdin: leashed,
     AttachStdout: leashed,

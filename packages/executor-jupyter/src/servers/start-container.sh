@@ -18,7 +18,7 @@ if [ -n "$FENCED_SERVES" ]; then
 fi
 leashed=$FENCED_LEASHED
 unset FENCED_LEASHED
-[ -n "$leashed" ] || exec "$@"
+[ -n "$leashed" ] || exec "$@" </dev/null
 while read -r variable && [ -n "$variable" ]; do
   export "${variable?}"
 done

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -215,6 +216,22 @@ time.sleep(60)`;
       await executor.stop();
     } finally {
       await docker.getImage(image).remove();
+    }
+  });
+
+  it("that outlives its program has an input, too, for the sake of the machine's /dev/null", patience, async () => {
+    const containerName = `fenced-test-${randomUUID()}`;
+    const options = { baseImage: jupyterImage, labels, containerName, network: "open", stopContainer: false } as const;
+    const server = new DockerJupyterServer(options);
+    try {
+      await using executor = new JupyterCodeExecutor({ server });
+      expect((await executor.executeCodeBlocks([python("print(1)")])).output).toBe("1\n");
+      await executor.stop();
+      await server.stop();
+      const { Config, State } = await docker.getContainer(containerName).inspect();
+      expect([Config.OpenStdin, State.Running]).toEqual([true, true]);
+    } finally {
+      await docker.getContainer(containerName).remove({ force: true });
     }
   });
 
