@@ -167,7 +167,10 @@ export class Skills implements AsyncDisposable {
     if (await this.#copies.holds(skill.name, skill)) return;
     const { digest } = await this.#current(skill.name);
     if (digest !== skill.digest) {
-      throw refused(`The files of the skill ${skill.name} were changed after they had been approved`, "Call the tool again.");
+      throw refused(
+        `The files of the skill ${skill.name} were changed after they had been approved`,
+        "Call the tool again.",
+      );
     }
   }
 

@@ -236,7 +236,9 @@ describe("run_skill_script", () => {
   });
 
   it("does not wait for the question about another skill", needs("bash"), async () => {
-    const skills = await read(await folderWith({ ...counting, "other/SKILL.md": skillDocument("other"), "other/run.sh": "" }));
+    const skills = await read(
+      await folderWith({ ...counting, "other/SKILL.md": skillDocument("other"), "other/run.sh": "" }),
+    );
     const executor = stopLater(new LocalCommandLineCodeExecutor());
     const asking = new AbortController();
     const approve = ({ skill }: SkillScriptRequest): { approved: boolean } | Promise<never> =>

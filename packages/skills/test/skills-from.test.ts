@@ -67,13 +67,17 @@ describe("skillsFrom", () => {
   it("leaves out a copy of a skill that kept its name, and keeps the skill", async () => {
     const document = skillDocument("sorting");
     const skills = await read(await folderWith({ "sorting/SKILL.md": document, "sorting-2/SKILL.md": document }));
-    expect(skills.warnings).toMatchObject([{ message: expect.stringContaining("is named sorting, but its directory") }]);
+    expect(skills.warnings).toMatchObject([
+      { message: expect.stringContaining("is named sorting, but its directory") },
+    ]);
     expect(await skills.tools()["load_skill"]?.execute({ name: "sorting" }, {})).toContain("Run the script.");
   });
 
   it("takes 200 skills, and copies no more", async () => {
     const names = Array.from({ length: 201 }, (_, index) => `skill-${1000 + index}`);
-    const skills = await read(await folderWith(Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillDocument(name)]))));
+    const skills = await read(
+      await folderWith(Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillDocument(name)]))),
+    );
     expect(skills.all).toHaveLength(200);
     expect(skills.warnings).toMatchObject([{ message: expect.stringContaining("There are 200 skills already") }]);
     expect(await readdir(skills.directory)).toHaveLength(200);

@@ -164,7 +164,16 @@ describe("MagenticOneGroupChat", () => {
         await super.reset();
       }
     }
-    const modelClient = new ScriptedModel(["F1", "P1", ledger({}), "F2", "P2", ledger({}), ledger({ done: true }), "Done."]);
+    const modelClient = new ScriptedModel([
+      "F1",
+      "P1",
+      ledger({}),
+      "F2",
+      "P2",
+      ledger({}),
+      ledger({ done: true }),
+      "Done.",
+    ]);
     const chat = new MagenticOneGroupChat({ participants: [new Stubborn("a")], modelClient });
     const before = await chat.saveState();
     await expect(chat.run({ task: "Go." })).rejects.toThrow("cannot be reset");

@@ -8,13 +8,7 @@ import {
   type JsonObject,
   type ModelMessage,
 } from "@fenced/core";
-import {
-  checkOptions,
-  modelClientOption,
-  optionsSchema,
-  type OptionSchemas,
-  wholeNumberOption,
-} from "@fenced/core/options";
+import { checkOptions } from "@fenced/core/options";
 import * as z from "zod";
 import { fillPlaceholders } from "../../common/fill-placeholders.ts";
 import { toJson } from "../../common/json.ts";
@@ -28,8 +22,8 @@ import { messageToModelMessages } from "../../messages/message-to-model-messages
 import { messageToText } from "../../messages/message-to-text.ts";
 import { BaseGroupChat, type NextTurn } from "../base-group-chat.ts";
 import { dumpGroupChat, groupChatConfig, loadGroupChat } from "../group-chat-config.ts";
-import { type GroupChatOptions, groupChatOptions } from "../group-chat-options.ts";
 import { LedgerModel } from "./ledger-model.ts";
+import { magenticOneGroupChatOptions, type MagenticOneGroupChatOptions } from "./magentic-one-group-chat-options.ts";
 import {
   defaultFinalAnswerPrompt,
   factsPrompt,
@@ -39,25 +33,6 @@ import {
   planUpdatePrompt,
   progressPrompt,
 } from "./prompts.ts";
-
-/** Options of a `MagenticOneGroupChat`. */
-export interface MagenticOneGroupChatOptions extends GroupChatOptions {
-  /** The model that plans, instructs and judges. */
-  readonly modelClient: ChatCompletionClient;
-  /** Maximum turns for a task; then the team answers with what it has. Default: 20. */
-  readonly maxTurns?: number | undefined;
-  /** Turns without progress, or in a loop, before the team makes a new plan; each turn with progress takes one back. Default: 3. */
-  readonly maxStalls?: number | undefined;
-  /** The prompt for the final answer, with the placeholder `{task}`. Default: a general prompt. */
-  readonly finalAnswerPrompt?: string | undefined;
-}
-
-const magenticOptions: z.ZodType<MagenticOneGroupChatOptions> = optionsSchema({
-  ...groupChatOptions,
-  modelClient: modelClientOption,
-  maxStalls: wholeNumberOption({ from: 1 }).exactOptional(),
-  finalAnswerPrompt: z.string().min(1).exactOptional(),
-} satisfies OptionSchemas<MagenticOneGroupChatOptions>);
 
 const configSchema = z.strictObject({
   ...groupChatConfig,
@@ -132,7 +107,7 @@ export class MagenticOneGroupChat extends BaseGroupChat {
 
   /** @throws InvalidInputError if there are no participants, two share a name, or an option is unknown or wrong. */
   constructor(options: MagenticOneGroupChatOptions) {
-    const checked = checkOptions(magenticOptions, options, "MagenticOneGroupChat");
+    const checked = checkOptions(magenticOneGroupChatOptions, options, "MagenticOneGroupChat");
     // This team ends at its limit with an answer, which is a turn of its own.
     const { maxTurns: _, ...rest } = checked;
     super({ description: "A team of agents that a model leads by a plan.", ...rest });
