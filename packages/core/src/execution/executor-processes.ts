@@ -65,7 +65,7 @@ export interface ProcessOptions {
   readonly merged?: boolean | undefined;
   /**
    * Kills the program and everything that it started after so many milliseconds; `wait()` then resolves with
-   * `timedOut: true`. Default: no limit.
+   * `timedOut: true`. In a session that outlives this program, the limit ends with it. Default: no limit.
    */
   readonly timeoutMs?: number | undefined;
   /** Kills the program and everything that it started; `wait()` then rejects with the signal's reason. */

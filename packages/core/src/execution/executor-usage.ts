@@ -1,6 +1,6 @@
 /**
- * What the place of an executor uses at one moment. Absent is what cannot be known there, or what code could forge except in
- * Jupyter, where the kernel itself answers.
+ * What the place of an executor uses at one moment. A value is absent where it cannot be known, or where code could forge it;
+ * except in Jupyter, where the kernel itself answers.
  */
 export interface ExecutorUsage {
   /** Processor time since the place began, in milliseconds, summed over all processors. The difference of two tells the load. */
