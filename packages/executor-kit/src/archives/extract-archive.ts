@@ -8,7 +8,7 @@ import type { PlannedEntry } from "../checkpoints/workspace-tree.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { SpoolFile } from "../workspace/spool-file.ts";
 import { normalizeWorkspacePath, outsideWorkspace } from "../workspace/workspace-path.ts";
-import { archivedPath, ArchiveReader, invalid, type SpooledEntry } from "./read-archive.ts";
+import { archivedPath, ArchiveReader, invalid, mostEntries, type SpooledEntry, tooMany } from "./read-archive.ts";
 
 /** Default limit on the files of an archive, 1 GiB. */
 const defaultMaxBytes = 1_073_741_824;
@@ -70,13 +70,24 @@ function placed(read: readonly SpooledEntry[], prefix: string): Map<string, Spoo
     }
     entries.set(path, { ...(entry.type === "hard" ? sameFile(entry, entries, prefix) : entry), path });
   }
+  assertDirectories(entries);
+  return new Map([...entries].toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Checks that everything is in a directory, and that there are not too many of these. */
+function assertDirectories(entries: ReadonlyMap<string, SpooledEntry>): void {
+  const checked = new Set<string>();
   for (const path of entries.keys()) {
     for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1)) {
-      const above = entries.get(path.slice(0, slash));
-      if (above && above.type !== "directory") throw invalid(`${JSON.stringify(path)} is below something else`);
+      const above = path.slice(0, slash);
+      if (checked.has(above)) break;
+      checked.add(above);
+      if (checked.size > mostEntries) throw tooMany();
+      if ((entries.get(above)?.type ?? "directory") !== "directory") {
+        throw invalid(`${JSON.stringify(path)} is below something else`);
+      }
     }
   }
-  return new Map([...entries].toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** Another name of an earlier file becomes a copy of it. */

@@ -2,10 +2,13 @@ import { ByteQueue, InvalidInputError } from "@fenced/core";
 import { pathOfLatin1 } from "../workspace/path-bytes.ts";
 import type { SpoolFile } from "../workspace/spool-file.ts";
 import { outsideWorkspace } from "../workspace/workspace-path.ts";
-import { decodePax, decodeTarHeader, type RawTarHeader, tarBlock, type TarEntry } from "./tar-header.ts";
+import { decodePax, decodeTarHeader, type RawTarHeader, tarBlock, type TarEntry, textAt } from "./tar-header.ts";
 
-/** Limits on the entries of an archive, which are kept in memory. */
-const [mostEntries, mostCharacters] = [500_000, 67_108_864];
+/** Limits on the entries of an archive, which are kept in memory, and on the directories above them. */
+export const mostEntries = 500_000;
+const mostCharacters = 67_108_864;
+/** The longest path that Linux takes, and how deep it may lead; longer ones would keep this process busy. */
+const [longestPath, deepest] = [4096, 256];
 /** Maximum size of what precedes an entry in headers of its own: long names, pax records. */
 const longestExtra = 1_048_576;
 /** How many such headers may precede one entry. */
@@ -75,7 +78,7 @@ export class ArchiveReader {
     if (size > longestExtra) throw invalid("a name or a header is longer than 1 MiB");
     const content = (await this.#take(size)) ?? Buffer.alloc(0);
     await this.#skipPadding(size);
-    const text = pathOfLatin1(content.toString("latin1").replace(/\0+$/, ""));
+    const text = pathOfLatin1(textAt(content, 0, size));
     if (flag === "L") extra.path = text;
     if (flag === "K") extra.target = text;
     if (flag === "x" || flag === "g") readPax(content, flag === "g" ? {} : extra);
@@ -131,8 +134,7 @@ export class ArchiveReader {
         remedy: "Pass a stream of bytes, such as the body of a request.",
       });
     }
-    // The source may use its memory again.
-    this.#queue.add(Uint8Array.from(given));
+    this.#queue.add(given);
     return true;
   }
 }
@@ -165,16 +167,30 @@ function typeOf({ flag, path }: RawTarHeader): TarEntry["type"] {
   throw unsupported(kinds[flag] ?? "an entry of an unknown kind");
 }
 
-/** A path in an archive, without `./` and a slash at its end; empty for the top. @throws WorkspacePathError if it leads out. */
+/**
+ * A path in an archive, without `./` and a slash at its end; empty for the top.
+ *
+ * @throws WorkspacePathError if it leads out; InvalidInputError if it is too long.
+ */
 export function archivedPath(given: string): string {
+  if (given.length > longestPath) throw tooDeep(given);
   const parts = given.split("/").filter((part) => part !== "" && part !== ".");
   if (given.startsWith("/") || given.includes("\0") || parts.includes("..")) {
     throw outsideWorkspace(given.slice(0, 200));
   }
+  if (parts.length > deepest) throw tooDeep(given);
   return parts.join("/");
 }
 
-function tooMany(): InvalidInputError {
+function tooDeep(path: string): InvalidInputError {
+  const what = `A path in the archive has more than ${longestPath} characters or ${deepest} parts`;
+  return new InvalidInputError(`${what}: ${JSON.stringify(`${path.slice(0, 200)}…`)}`, {
+    remedy: "Shorten the names of its directories, or pack an inner one.",
+  });
+}
+
+/** The error for an archive with too many entries or directories. */
+export function tooMany(): InvalidInputError {
   return new InvalidInputError(`The archive has more than ${mostEntries} entries, or too long paths`, {
     remedy: "Split it.",
   });

@@ -97,9 +97,9 @@ export interface RawTarHeader {
 
 /** Reads a block; `undefined` if it is not a header. */
 export function decodeTarHeader(block: Buffer): RawTarHeader | undefined {
-  const [size, seconds, mode] = [numberAt(block, 124, 12), numberAt(block, 136, 12), numberAt(block, 100, 8)];
+  const [size, mode] = [numberAt(block, 124, 12), numberAt(block, 100, 8)];
   if (numberAt(block, 148, 8) !== checksum(block)) return undefined;
-  if (size === undefined || mode === undefined || seconds === undefined) return undefined;
+  if (size === undefined || mode === undefined) return undefined;
   const isPosix = block.toString("latin1", 257, 263) === "ustar\0";
   const prefix = isPosix ? textAt(block, 345, 155) : "";
   const name = textAt(block, 0, 100);
@@ -107,7 +107,8 @@ export function decodeTarHeader(block: Buffer): RawTarHeader | undefined {
     path: pathOfLatin1(prefix === "" ? name : `${prefix}/${name}`),
     target: pathOfLatin1(textAt(block, 157, 100)),
     mode: mode & 0o777,
-    modifiedAt: seconds * 1000,
+    // A time before 1970 is negative.
+    modifiedAt: (numberAt(block, 136, 12) ?? 0) * 1000,
     size,
     flag: block.toString("latin1", 156, 157),
   };
@@ -119,8 +120,9 @@ function checksum(block: Buffer): number {
   return sum;
 }
 
-function textAt(block: Buffer, at: number, length: number): string {
-  return block.toString("latin1", at, at + length).replace(/\0.*$/s, "");
+/** A text that ends at the first zero, if there is one; each character is a byte. */
+export function textAt(block: Buffer, at: number, length: number): string {
+  return block.toString("latin1", at, at + length).replace(/\0.*/s, "");
 }
 
 /** An octal number, or a binary one that is marked by the first bit; `undefined` if it is neither, negative, or too large. */

@@ -35,6 +35,7 @@ function tooMany(): InvalidInputError {
     { remedy: "Remove those that are not needed, with `files.remove()` or in a block, and try again." },
   );
 }
+
 /** Compares two paths, so that directories come before what is in them. */
 export function byPath(one: { readonly path: string }, other: { readonly path: string }): number {
   return one.path < other.path ? -1 : 1;

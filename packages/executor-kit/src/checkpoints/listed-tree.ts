@@ -17,7 +17,7 @@ const notKept = "This executor has no way to create it";
 
 /**
  * The tree of a place that only lists, reads and writes files. It has no permissions, times, links and empty
- * directories.
+ * directories; but programs stay executable if files can be written so.
  */
 export class ListedTree implements WorkspaceTree {
   readonly #files: BackendFiles;
@@ -63,7 +63,7 @@ export class ListedTree implements WorkspaceTree {
         full.add(entry.path.slice(0, Math.max(0, entry.path.lastIndexOf("/"))));
         if (entry.type === "link") lose(entry.path, `${notKept}: it is a link`);
         if (entry.type !== "file") continue;
-        await this.#write(entry);
+        await this.#write(entry, lose);
         written.push(entry.path);
       }
     } catch (error) {
@@ -92,8 +92,12 @@ export class ListedTree implements WorkspaceTree {
     return { state: undefined, isChanged: size !== atMost, size };
   }
 
-  async #write(entry: PlannedEntry): Promise<void> {
-    const writer = await this.#files.writer(entry.path);
+  async #write(entry: PlannedEntry, lose: TreeLoss): Promise<void> {
+    const { path, mode } = entry;
+    const isProgram = (mode & 0o111) !== 0;
+    const keepsIt = this.#files.features.includes("modes");
+    if (isProgram && !keepsIt) lose(path, "This executor has no way to make it executable");
+    const writer = await this.#files.writer(path, isProgram && keepsIt ? { mode } : {});
     try {
       let at = 0;
       for await (const piece of entry.content()) {

@@ -1,14 +1,16 @@
-import { InvalidInputError, type FileEntry } from "@fenced/core";
+import { InvalidInputError, type FileEntry, type FileFeature } from "@fenced/core";
 import { RemoteFiles } from "@fenced/executor-kit";
 import { describe, expect, it } from "vitest";
 import { ListedTree } from "../../src/checkpoints/listed-tree.ts";
 import type { PlannedEntry, TreePlan } from "../../src/checkpoints/workspace-tree.ts";
 
 /** A workspace that has no trees: files in memory, of which `full` cannot be written. */
-function shelf(given: Readonly<Record<string, string>>) {
+function shelf(given: Readonly<Record<string, string>>, features: readonly FileFeature[] = []) {
   const files = new Map(Object.entries(given));
+  const modes = new Map<string, number | undefined>();
   const tree = new ListedTree(
     new RemoteFiles({
+      features,
       async *list(): AsyncGenerator<FileEntry, void, void> {
         for (const [path, { length }] of files) yield { path, type: "file", size: length };
       },
@@ -16,8 +18,9 @@ function shelf(given: Readonly<Record<string, string>>) {
       async *content(path) {
         yield Buffer.from(files.get(path) ?? "");
       },
-      async put(path, content) {
+      async put(path, content, mode) {
         if (path === "full") throw new Error("no space");
+        modes.set(path, mode);
         let text = "";
         for await (const chunk of content) text += Buffer.from(chunk).toString();
         files.set(path, text);
@@ -27,17 +30,21 @@ function shelf(given: Readonly<Record<string, string>>) {
       },
     }),
   );
-  return { files, tree };
+  return { files, modes, tree };
 }
 
 function planOf(...paths: readonly string[]): TreePlan {
+  return planWith(0o644, paths);
+}
+
+function planWith(mode: number, paths: readonly string[]): TreePlan {
   return {
     async *entries(): AsyncGenerator<PlannedEntry, void, void> {
       for (const path of paths) {
         const content = async function* (): AsyncGenerator<Uint8Array, void, void> {
           yield Buffer.from("new");
         };
-        yield { path, type: "file", mode: 0o644, modifiedAt: 0, target: "", size: 3, content };
+        yield { path, type: "file", mode, modifiedAt: 0, target: "", size: 3, content };
       }
     },
   };
@@ -57,6 +64,23 @@ describe("a workspace whose files can only be listed, read and written", () => {
     const { files, tree } = shelf({ mine: "old", other: "1" });
     await expect(tree.create(planOf("mine", "created", "full"), () => {})).rejects.toThrow("no space");
     expect(Object.fromEntries(files)).toEqual({ mine: "new", other: "1" });
+  });
+
+  it("keeps programs executable, or says that they no longer are", async () => {
+    for (const [features, lost, kept] of [
+      [[], ["tool"], undefined],
+      [["modes"], [], 0o755],
+    ] as const) {
+      const { modes, tree } = shelf({}, features);
+      const told: string[] = [];
+      await tree.create(planWith(0o755, ["tool"]), (path) => told.push(path));
+      await tree.create(planOf("text"), (path) => told.push(path));
+      expect(told).toEqual(lost);
+      expect([...modes]).toEqual([
+        ["tool", kept],
+        ["text", undefined],
+      ]);
+    }
   });
 
   it("says how large a file is that has grown since it was listed", async () => {
