@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import {
   type BeginningRun,
   type CheckpointOptions,
@@ -34,26 +34,18 @@ import { CurrentPlace } from "./current-place.ts";
 import { ExecutorFunctions } from "./functions/executor-functions.ts";
 import type { HostChoice } from "./host-calls/host-calls.ts";
 import { LossReports } from "./loss-reports.ts";
-import {
-  type Backend,
-  type Place,
-  type PlaceFacts,
-  PlaceGone,
-  placeLost,
-  type PlaceRuns,
-  type RunSubmission,
-} from "./place.ts";
+import { type Backend, type Place, type PlaceFacts, PlaceGone, placeLost, type PlaceRuns } from "./place.ts";
 import { type GuardPrograms, SessionProcesses } from "./processes/session-processes.ts";
 import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.ts";
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
 import { KeptRuns } from "./run/kept-runs.ts";
-import { assertStdin, prepareBlock, validateRun } from "./run/prepare-block.ts";
-import { type BlockConditions, type BlockPlace, blockRun, keepsEnding, mostPlaces } from "./run/run-block.ts";
+import { assertStdin, validateRun } from "./run/prepare-block.ts";
+import { type BlockPlace, keepsEnding, mostPlaces } from "./run/run-block.ts";
+import { RunHandOver } from "./run/run-hand-over.ts";
 import { combineResults } from "./run/run-result.ts";
 import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
-import type { SubmittedRunTelemetry } from "./telemetry/submitted-run-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
 
 /** What a fork shares with its original. */
@@ -99,6 +91,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #maxWorkspaceBytes: number | undefined;
   readonly #losses = new LossReports();
   readonly #keptRuns: KeptRuns;
+  readonly #handOver: RunHandOver<P>;
   readonly #submitted = new SubmittedRuns({
     stream: (blocks, options, run) => this.#streamSubmitted(blocks, options, run),
     sizeOf,
@@ -138,6 +131,20 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
+    this.#handOver = new RunHandOver<P>({
+      functions: this.#functions,
+      losses: this.#losses,
+      keptRuns: this.#keptRuns,
+      timeoutMs: this.timeoutMs,
+      totalTimeoutMs: this.totalTimeoutMs,
+      maxOutputBytes: this.maxOutputBytes,
+      maxWorkspaceBytes: checked.maxWorkspaceBytes,
+      env: this.env,
+      offered: () => this.offered,
+      capabilities: () => this.capabilities,
+      open: () => this.#life.open(),
+      findPlace: (epoch, host, signal) => this.#findPlace(epoch, host, signal),
+    });
     this.#checkpoints = new SessionCheckpoints(checked.restore);
     if (checked.onSessionLost) this.#losses.listen(checked.onSessionLost);
   }
@@ -387,7 +394,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const watched = this.#telemetry.beginRun(blocks);
     const within: <T>(action: () => T) => T = watched ? (action) => watched.within(action) : (action) => action();
     try {
-      const kept = await within(() => this.#handOn(blocks, options, { ...beginning, watched }));
+      const kept = await within(() => this.#handOver.handOn(blocks, options, { ...beginning, watched }));
       if (!kept) beginning.waits();
       const telemetry = watched && this.#telemetry;
       const run = (events: RunEvents) => within(() => this.#run(blocks, options, { telemetry, events }));
@@ -400,88 +407,6 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       watched?.fail(error);
       throw error;
     }
-  }
-
-  /** Hands a run on to the place; returns `undefined` if the place cannot go on with it by itself. */
-  async #handOn(
-    blocks: readonly CodeBlock[],
-    options: ExecuteOptions,
-    { begun, waits, watched, ...identity }: BeginningRun & { readonly watched: SubmittedRunTelemetry | undefined },
-  ): Promise<AsyncGenerator<ExecutionEvent | RunEvent, void, void> | undefined> {
-    const { stdin: takesStdin, stateful } = this.capabilities;
-    validateRun(blocks, options, takesStdin);
-    const host = this.#functions.choose(options.functions, this.offered);
-    const { timeoutMs = this.timeoutMs, totalTimeoutMs = this.totalTimeoutMs, env, stdin, signal } = options;
-    const epoch = this.#life.open();
-    const started = performance.now();
-    const run = new Run({ signals: [epoch.signal, signal], totalTimeoutMs, events: undefined });
-    let endTurn: (() => void) | undefined;
-    let isHandedOn = false;
-    try {
-      // What is set up in an interpreter has its turn there.
-      const needsTurn = stateful && (this.#functions.any(host) || epoch.usablePlace === undefined);
-      const place = await run.prepare(async (limit) => {
-        if (needsTurn && !epoch.turns.isFree) waits();
-        if (needsTurn) endTurn = await epoch.turns.take(limit);
-        return this.#findPlace(epoch, host, limit);
-      });
-      if (!place) {
-        const lost = this.#losses.take();
-        return onlyResult(combineResults([], { complete: false, durationMs: 0, lost }));
-      }
-      const { runs } = place;
-      if (!runs) return undefined;
-      const what = this.#blocksFor(place, blocks, { env, stdin, timeoutMs, host });
-      const submitting = runs.submit({
-        identity,
-        ...what,
-        maxWorkspaceBytes: this.#maxWorkspaceBytes,
-        waits: stateful,
-        totalTimeoutMs: Math.max(0, totalTimeoutMs - (performance.now() - started)),
-        timeoutMs,
-        signal: epoch.signal,
-      });
-      const number = await submitting.catch((error: unknown) => {
-        this.#losses.putBack(what.record.lost === true);
-        throw error;
-      });
-      isHandedOn = true;
-      begun();
-      const turn = endTurn ?? (stateful ? epoch.turns.take(epoch.signal) : undefined);
-      const { functions } = host;
-      return this.#keptRuns.follow({ id: identity.id, runs, number, epoch, turn, functions, watched }, signal);
-    } finally {
-      // A set-up goes on without its caller, as in `#run`.
-      if (endTurn && !isHandedOn) void epoch.functionsSettled.then(endTurn);
-      run.settle();
-    }
-  }
-
-  /** The blocks of a run as a place works through them, and what those who read it need to know. */
-  #blocksFor(
-    { facts: { missing, workspacePath } }: P,
-    blocks: readonly CodeBlock[],
-    conditions: Pick<BlockConditions, "env" | "stdin" | "timeoutMs"> & { readonly host: HostChoice },
-  ): Pick<RunSubmission, "blocks" | "record" | "tokens"> {
-    const { languages } = this.capabilities;
-    const { functions } = conditions.host;
-    const hasCalls = functions.size > 0;
-    const tokens = blocks.map(() => `${randomUUID()}.${randomBytes(32).toString("hex")}`);
-    return {
-      blocks: blocks.map((block, index) => {
-        const prepared = prepareBlock(block, { languages, missing, workspacePath });
-        if ("problem" in prepared) return prepared;
-        const variables = hasCalls ? this.#functions.variables(tokens[index] ?? "") : {};
-        return blockRun(prepared, { ...conditions, env: { ...this.env, ...conditions.env, ...variables } });
-      }),
-      record: {
-        blocks,
-        maxOutputBytes: this.maxOutputBytes,
-        ...(this.#losses.take() && { lost: true }),
-        ...(hasCalls && { hostFunctions: [...functions.keys()] }),
-      },
-      ...(hasCalls && { tokens }),
-    };
   }
 
   /** Goes on with the runs of earlier programs. */
@@ -555,9 +480,4 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
 async function measureDisk(place: Place): Promise<number | undefined> {
   return place.diskUsage?.(Infinity) ?? place.files.diskUsage?.(Infinity);
-}
-
-/** The events of a run whose time was up before its first block. */
-async function* onlyResult(result: CodeResult): AsyncGenerator<ExecutionEvent, void, void> {
-  yield { type: "result", result };
 }

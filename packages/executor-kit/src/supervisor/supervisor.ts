@@ -2,13 +2,12 @@ import { readFileSync } from "node:fs";
 import type { Duplex, Writable } from "node:stream";
 import { BackendUnavailableError, type ExecutorUsage } from "@fenced/core";
 import { within } from "@fenced/core/abort";
-import { isLiveInput } from "../processes/program-input.ts";
 import type { ProgramControls } from "../run/block-run.ts";
 import type { OutputPiece, Sink } from "../run/sink.ts";
-import { pathBytes } from "../workspace/path-bytes.ts";
 import { LeftPrograms, type SupervisedLeftProgram } from "./blocks/left-programs.ts";
-import { ProgramFeed } from "./blocks/program-feed.ts";
-import { framesOf, RunningPrograms, type Send, windowBytes } from "./blocks/running-programs.ts";
+import { ProgramFeeds } from "./blocks/program-feeds.ts";
+import { framesOf, RunningPrograms, type Send } from "./blocks/running-programs.ts";
+import { sendProgram } from "./blocks/send-program.ts";
 import type { ProgramEnd, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 import { Measurements } from "./files/measurements.ts";
 import { placeUsage } from "./files/place-usage.ts";
@@ -17,21 +16,11 @@ import { measureProgram, spareProgram, templateProgram, usageProgram, warmProgra
 import { SupervisedRuns } from "./runs/supervised-runs.ts";
 import type { ConnectOptions, LeftInterpreters } from "./start/connect-supervisor.ts";
 import { type NetworkEntrance, Tunnels } from "./tunnels/tunnels.ts";
-import {
-  encodeFrame,
-  encodeHeader,
-  framePieces,
-  FrameReader,
-  frameType,
-  headerSize,
-  hostMagic,
-  type Receiver,
-} from "./wire/wire.ts";
+import { FrameStream } from "./wire/frame-stream.ts";
+import { FrameReader, frameType, hostMagic, type Receiver } from "./wire/wire.ts";
 
 const waitingProgram: string = readFileSync(new URL("./warm/waiting.cjs", import.meta.url), "utf8");
 
-/** Bytes for tunnels that a supervisor may leave unread; an honest one never gets that far behind. */
-const mostUnread = 1_048_576;
 /** Time limit for killed programs to end in milliseconds. */
 const killMs = 10_000;
 /** Time limit for opening a socket or a port in milliseconds. */
@@ -67,13 +56,13 @@ export class Supervisor {
   readonly direct: boolean;
   /** Submitted runs, which go on without this program. */
   readonly runs: SupervisedRuns;
-  readonly #stream: Writable;
+  readonly #frames: FrameStream;
   readonly #lose: (error: Error) => void;
   readonly #isCut: () => boolean;
   readonly #programs: RunningPrograms;
   /** The interpreters of an earlier host. */
   #left: LeftInterpreters | undefined;
-  readonly #feeds = new Map<number, ProgramFeed>();
+  readonly #feeds: ProgramFeeds;
   #interpreters: Interpreters | undefined;
   readonly #pings: Waiting[] = [];
   readonly #resets: Waiting[] = [];
@@ -81,11 +70,9 @@ export class Supervisor {
   readonly #usages: Measurements<Omit<ExecutorUsage, "diskBytes">>;
   readonly #leftPrograms: LeftPrograms;
   readonly #tunnels: Tunnels = new Tunnels(
-    (type, number, payload) => this.#sendThrough(type, number, payload),
-    (type, number, payload, sent) => this.#sendPiece(type, number, payload, sent),
+    (type, number, payload) => this.#frames.sendThrough(type, number, payload),
+    (type, number, payload, sent) => this.#frames.sendPiece(type, number, payload, sent),
   );
-  /** Bytes sent for tunnels since the stream last had room. */
-  #unread = 0;
   #lost: Error | undefined;
 
   /** @param stream - leads to the supervisor. */
@@ -94,10 +81,11 @@ export class Supervisor {
     { direct, lose, isCut = () => false, last, interpreters, hasRuns }: SupervisorSettings,
   ) {
     this.direct = direct;
-    this.#stream = stream;
+    this.#frames = new FrameStream(stream, { drained: () => this.#tunnels.resume(), lose });
     this.#lose = lose;
     this.#isCut = isCut;
     this.#left = interpreters;
+    this.#feeds = new ProgramFeeds(this.#send);
     this.#programs = new RunningPrograms(this.#send, { lose, isCut, last });
     this.#measurements = new Measurements(this.#send, {
       type: frameType.measure,
@@ -121,10 +109,6 @@ export class Supervisor {
       lose,
       isCut,
     });
-    stream.on("drain", () => {
-      this.#unread = 0;
-      this.#tunnels.resume();
-    });
     stream.write(hostMagic);
   }
 
@@ -144,7 +128,7 @@ export class Supervisor {
     if (this.#lost) throw this.#lost;
     const { started } = program.alongside ?? {};
     return this.#programs.run(sink, (number) => this.#start(number, program, this.#send), {
-      ended: (number) => this.#endFeed(number),
+      ended: (number) => this.#feeds.end(number),
       started: started && ((number, pid) => started(this.#controls(number, pid))),
     });
   }
@@ -289,9 +273,10 @@ export class Supervisor {
   fail(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
+    this.#frames.close();
     this.#programs.fail(error);
     this.#interpreters?.fail(error);
-    for (const number of this.#feeds.keys()) this.#endFeed(number);
+    this.#feeds.endAll();
     for (const { reject } of [...this.#resets.splice(0), ...this.#pings.splice(0)]) reject(error);
     this.#measurements.fail(error);
     this.#leftPrograms.fail(error);
@@ -323,7 +308,7 @@ export class Supervisor {
   #report(type: number, number: number, payload: Buffer): void {
     if (type === frameType.done) this.#resets.shift()?.resolve();
     if (type === frameType.pong) this.#pings.shift()?.resolve();
-    else if (type === frameType.fed) this.#fed(number, payload);
+    else if (type === frameType.fed) this.#feeds.report(number, payload);
     else if (type === frameType.started) this.#programs.started(number, payload.readUInt32BE(0));
     else if (type === frameType.program) this.#leftPrograms.report(number, payload);
     else if (type === frameType.measured) this.#measurements.report(number, payload);
@@ -381,90 +366,15 @@ export class Supervisor {
     stdin: AsyncIterable<Uint8Array> | undefined,
   ): Promise<ProgramEnd> {
     if (this.#lost) throw this.#lost;
-    if (stdin) void this.#feed(number, stdin).run();
-    return this.#programs.follow(number, sink, { ended: (each) => this.#endFeed(each) });
+    if (stdin) void this.#feeds.add(number, stdin).run();
+    return this.#programs.follow(number, sink, { ended: (each) => this.#feeds.end(each) });
   }
 
-  #start(number: number, { argv, env, stdin, file, alongside }: SupervisedProgram, send: Send): void {
-    if (file) {
-      const head = `${file.keep === true ? "keep" : ""}:${file.name}`;
-      sendPieces(send, frameType.file, number, `${head}\0${file.content}`);
-    }
-    const feed = stdin === undefined ? undefined : this.#input(number, stdin, send);
-    const mark = this.#programs.newMark();
-    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const { pty, label = "" } = alongside ?? {};
-    const terminal = pty && `terminal ${pty.rows} ${pty.columns}`;
-    const how = terminal ?? (feed ? "feed" : "");
-    const fields = [mark, windowBytes, how, label, argv.length, ...argv, ...variables, mark];
-    send(frameType.run, number, pathBytes(fields.join("\0")));
-    void feed?.run();
+  #start(number: number, program: SupervisedProgram, send: Send): void {
+    sendProgram(program, { number, mark: this.#programs.newMark(), send, feeds: this.#feeds });
   }
 
-  /** Sends the available input; returns the feed that sends the rest while the program runs, if any. */
-  #input(number: number, stdin: NonNullable<SupervisedProgram["stdin"]>, send: Send): ProgramFeed | undefined {
-    if (!isLiveInput(stdin)) {
-      sendPieces(send, frameType.input, number, stdin);
-      return undefined;
-    }
-    return this.#feed(number, stdin);
-  }
-
-  #feed(number: number, stdin: AsyncIterable<Uint8Array>): ProgramFeed {
-    const feed = new ProgramFeed(stdin, (piece) => this.#send(frameType.feed, number, piece));
-    this.#feeds.set(number, feed);
-    return feed;
-  }
-
-  /** An empty payload means that the program reads no more. */
-  #fed(number: number, payload: Buffer): void {
-    if (payload.length === 0) this.#endFeed(number);
-    else this.#feeds.get(number)?.taken(payload.readUInt32BE(0));
-  }
-
-  #endFeed(number: number): void {
-    this.#feeds.get(number)?.close();
-    this.#feeds.delete(number);
-  }
-
-  readonly #send: Send = (type, number, payload) => {
-    if (!this.#lost && this.#stream.writable) this.#stream.write(encodeFrame(type, number, payload));
-  };
-
-  /**
-   * Returns whether there is room for more. Tunnels wait for room; their other messages are small unless somebody
-   * provokes them.
-   */
-  #sendThrough(type: number, number: number, payload?: Uint8Array): boolean {
-    if (this.#lost || !this.#stream.writable) return true;
-    const frame = encodeFrame(type, number, payload);
-    return this.#counted(this.#stream.write(frame), frame.length);
-  }
-
-  /** Like `#sendThrough`; the stream writes the payload from where it is. */
-  #sendPiece(type: number, number: number, payload: Uint8Array, sent: () => void): boolean {
-    if (this.#lost || !this.#stream.writable) {
-      sent();
-      return true;
-    }
-    this.#stream.cork();
-    this.#stream.write(encodeHeader(type, number, payload.length));
-    const room = this.#stream.write(payload, () => sent());
-    this.#stream.uncork();
-    return this.#counted(room, headerSize + payload.length);
-  }
-
-  #counted(room: boolean, bytes: number): boolean {
-    this.#unread = room ? 0 : this.#unread + bytes;
-    if (this.#unread > mostUnread) this.#lose(notRead());
-    return room;
-  }
-}
-
-function notRead(): BackendUnavailableError {
-  return new BackendUnavailableError("The supervisor has stopped reading", {
-    remedy: "Call again to start a new one.",
-  });
+  readonly #send: Send = (type, number, payload) => this.#frames.send(type, number, payload);
 }
 
 function notOpened(): BackendUnavailableError {
@@ -477,8 +387,4 @@ function notReset(): BackendUnavailableError {
   return new BackendUnavailableError(`Not all processes ended within ${killMs / 1000} s after they were killed`, {
     remedy: "Call stop() and start().",
   });
-}
-
-function sendPieces(send: Send, type: number, number: number, content: string | Uint8Array): void {
-  for (const piece of framePieces(Buffer.from(content))) send(type, number, piece);
 }
