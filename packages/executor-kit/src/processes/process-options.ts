@@ -43,6 +43,8 @@ export type ProcessDescription = Omit<ListedProcess, "pid">;
 
 /** Characters of a command that others are told. */
 const longest = 4096;
+/** The latest time that a `Date` can have, in milliseconds since 1970. */
+const latest = 8.64e15;
 
 /** Describes a program that starts now. */
 export function describedProcess({ command: given, cwd, pty }: ProcessOptions): ProcessDescription {
@@ -65,10 +67,11 @@ function cutWords(words: readonly string[]): readonly string[] {
   return kept;
 }
 
+const told = z.string().max(longest);
 const label = z.object({
-  command: z.union([z.string(), z.array(z.string())]),
-  cwd: z.string().exactOptional(),
-  startedAt: z.int(),
+  command: z.union([told, z.array(told).max(longest)]),
+  cwd: told.exactOptional(),
+  startedAt: z.int().min(0).max(latest),
   pty: z.boolean(),
 });
 

@@ -92,7 +92,7 @@ export class SessionProcesses<P extends Place> implements ExecutorProcesses {
       void process.ended.then(unfollow);
       await untilAborted(process.begun, signal);
       this.#known.add(process, description);
-      return process.owner ?? process.open();
+      return process.takeOwner();
     } catch (error) {
       unfollow();
       throw error;

@@ -47,10 +47,10 @@ export class StartedProcess {
   /** Resolves when the program has ended by itself, or when everything that it started has been killed. */
   readonly ended: Promise<void>;
   readonly exit: Promise<ProcessExit>;
-  /** The handle that has all output; disposing of it kills the program. */
-  readonly owner: ConnectedProcess | undefined;
   readonly hasTerminal: boolean;
   readonly #input: ProgramInput | undefined;
+  /** See `takeOwner`. What it has not read must not stay once the program has ended. */
+  #owner: ConnectedProcess | undefined;
   readonly #handles = new Set<ProcessHandle>();
   readonly #ending = new AbortController();
   #begin: () => void = () => {};
@@ -78,7 +78,7 @@ export class StartedProcess {
       this.#ending.abort(timeIsUp);
     });
     // Before the first output.
-    this.owner = isLeft ? undefined : this.#handle(true);
+    if (!isLeft) this.#owner = this.#handle(true);
     this.exit = this.#follow(run, signal);
     const over = (): void => {
       cancelLimit();
@@ -94,6 +94,13 @@ export class StartedProcess {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Returns the handle that has all output, once; disposing of it kills the program. Otherwise as `open`. */
+  takeOwner(): ConnectedProcess {
+    const owner = this.#owner ?? this.open();
+    this.#owner = undefined;
+    return owner;
   }
 
   /** Returns one more handle, which has the output from now on; disposing of it lets go of the program. */

@@ -11,7 +11,7 @@ it("holds single bytes that nobody reads as one piece of memory, and makes their
     },
     { signal: new AbortController().signal },
   );
-  const started = process.owner ?? process.open();
+  const started = process.takeOwner();
   let before = -1;
   while (written > before) {
     before = written;
@@ -38,7 +38,7 @@ it("closes both streams, and drops what a reader that left does not take", async
     },
     { signal: new AbortController().signal },
   );
-  const started = process.owner ?? process.open();
+  const started = process.takeOwner();
   await started.stderr.cancel();
   const reader = started.stdout.getReader();
   expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe("end");

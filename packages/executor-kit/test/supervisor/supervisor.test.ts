@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "@fenced/core";
@@ -104,6 +104,41 @@ describe.skipIf(process.platform !== "linux")("a supervisor", needs("python3"), 
     expect(before).toBeLessThan(64);
     controller.abort();
     expect((await running).end.exitCode).toBe(137);
+  });
+
+  it("says why a program cannot start if too many files are open, and leaves none of them open", async () => {
+    const { supervisor, child } = await opened();
+    const descriptors = async (): Promise<number> => (await readdir(`/proc/${child.pid}/fd`)).length;
+    /** Limits the open files of the supervisor, which must have its own limits again before it is reset. */
+    const limit = (files: number | string): void => {
+      const code = `import resource as r\nfile = ${child.pid}, r.RLIMIT_NOFILE\nr.prlimit(*file, (${files}, r.prlimit(*file)[1]))`;
+      execFileSync("python3", ["-c", code]);
+    };
+    const own = execFileSync("python3", [
+      "-c",
+      `import resource as r\nprint(r.prlimit(${child.pid}, r.RLIMIT_NOFILE)[0])`,
+    ]);
+    const alongside = { label: "label", started: () => {} };
+    const kinds = [{}, { alongside }, { alongside: { ...alongside, pty: { columns: 80, rows: 24 } } }];
+    await run(supervisor, "true");
+    // A program's own descriptors are closed soon after its end.
+    await supervisor.reset();
+    const before = await descriptors();
+    const failed: string[] = [];
+    for (const kind of kinds) {
+      for (let more = 0; more < 10; more += 1) {
+        limit(before + more);
+        const error = await errorOf(run(supervisor, "true", kind));
+        limit(own.toString());
+        if (error !== undefined) failed.push(error instanceof Error ? error.message : "");
+        await supervisor.reset();
+        expect(await descriptors()).toBe(before);
+      }
+    }
+    expect(failed.length).toBeGreaterThan(8);
+    for (const reason of failed) {
+      expect(reason).toMatch(/No (?:process could be started|terminal could be opened): .*Too many open files/);
+    }
   });
 
   it("kills everything that a program started when its signal aborts, and nothing else", async () => {

@@ -97,18 +97,21 @@ def start(number, mark, credit, argv, environ, program=None, terminal=None):
             return
     if given is not None and number not in feeds.feeds:
         os.lseek(given, 0, os.SEEK_SET)
-    stdin = given if given is not None else os.open("/dev/null", os.O_RDONLY)
-    request = argv, variables(environ)
+    stdin, request = given, (argv, variables(environ))
     try:
+        if stdin is None:
+            stdin = os.open("/dev/null", os.O_RDONLY)
         if program is None:
             started = take_spare(request, given) or begin(request, stdin, mark)
         else:
             started = begin_program(request, stdin, mark, (number, program, terminal))
     except OSError as error:
-        os.close(stdin)
+        if stdin is not None:
+            os.close(stdin)
         if file is not None:
             file.remove()
-        report(number, None, None, False, error.strerror if program is not None else no_process(error.errno))
+        has_none = isinstance(error, terminals.NoTerminal)
+        report(number, None, None, False, terminals.none_opened(error) if has_none else no_process(error.errno))
         return
     os.close(stdin)
     shepherd, status, (out, err), mark = started
@@ -150,56 +153,71 @@ def take_spare(request, given):
     return taken and (taken.shepherd, taken.status, taken.outputs, taken.mark)
 
 
+def open_outputs():
+    out = os.pipe()
+    try:
+        err = os.pipe()
+    except OSError:
+        close_all(out)
+        raise
+    widen(out[1], READ)
+    return out, err
+
+
+def close_all(ends):
+    for end in ends:
+        os.close(end)
+
+
 def begin(request, stdin, mark):
     """Starts the block's shepherd: one that is already waiting, or a fork of this program. Returns the shepherd, the pipe on
     which it reports the end, the block's outputs, and its mark."""
-    out, err = os.pipe(), os.pipe()
-    widen(out[1], READ)
-    given = stdin, out[1], err[1]
     prepare_python(request[0][0], request[1])
+    out, err = open_outputs()
+    given = stdin, out[1], err[1]
     try:
         found = warm.fork(*request, given) if warm is not None else None
         shepherd, status = found or fork_shepherd(request, given, workspace)
     except OSError:
-        for end in (out[0], err[0]):
-            os.close(end)
+        close_all((out[0], err[0]))
         raise
     finally:
-        for end in given[1:]:
-            os.close(end)
+        close_all(given[1:])
     return shepherd, status, (out[0], err[0]), mark
 
 
 def begin_program(request, stdin, mark, special):
     """The same for a program beside blocks, which never gets a waiting interpreter."""
-    number, program, terminal = special
+    _, program, terminal = special
     prepare_python(request[0][0], request[1])
     if terminal is not None:
-        out, end = terminals.open_terminal(*terminal)
-        program.terminal = out
-        ends, given = [out], (end, end, end)
+        return begin_on_terminal(request, mark, special)
+    (out, end), (err, errors) = open_outputs()
+    try:
+        shepherd, status = fork_shepherd(request, (stdin, end, errors), workspace, program)
+    except OSError:
+        close_all((out, err))
+        raise
+    finally:
+        close_all((end, errors))
+    return shepherd, status, (out, err), mark
+
+
+def begin_on_terminal(request, mark, special):
+    number, program, terminal = special
+    out, end = terminals.open_terminal(*terminal)
+    writing = None
+    try:
         # The terminal's own side is closed with the last of its output.
         writing = os.dup(out)
-    else:
-        (out, end), (err, errors) = os.pipe(), os.pipe()
-        widen(end, READ)
-        ends, given = [out, err], (stdin, end, errors)
-    try:
-        shepherd, status = fork_shepherd(request, given, workspace, program)
-    except OSError as error:
-        for end in ends:
-            terminals.close(end)
-            os.close(end)
-        if terminal is not None:
-            os.close(writing)
-        raise OSError(error.errno, no_process(error.errno)) from None
-    finally:
-        if terminal is None:
-            for end in given[1:]:
-                os.close(end)
-    if terminal is not None:
-        feeds.feed(number, writing)
-    return shepherd, status, (ends[0], ends[1] if len(ends) > 1 else None), mark
+        program.terminal = out
+        shepherd, status = fork_shepherd(request, (end, end, end), workspace, program)
+    except OSError:
+        terminals.close(out)
+        close_all((out,) if writing is None else (out, writing))
+        raise
+    feeds.feed(number, writing)
+    return shepherd, status, (out, None), mark
 
 
 def end_block(block):

@@ -6,8 +6,8 @@ import type { ProgramEnd } from "./supervised-program.ts";
 
 /** What precedes the label. */
 const headBytes = 9;
-/** More than a supervisor keeps, and than it can run. */
-const mostPrograms = 65_536;
+/** More than a supervisor keeps, and than it can run; and more bytes than their labels have. */
+const [mostPrograms, mostBytes] = [65_536, 67_108_864];
 
 /** What can be done with a program that an earlier host has started, by its number. */
 interface ProgramAccess {
@@ -27,6 +27,7 @@ export interface SupervisedLeftProgram extends Omit<LeftProgram, "follow"> {
 /** A caller that waits for the list. */
 interface Listing {
   readonly programs: SupervisedLeftProgram[];
+  bytes: number;
   readonly resolve: (programs: readonly SupervisedLeftProgram[]) => void;
   readonly reject: (error: Error) => void;
 }
@@ -44,7 +45,7 @@ export class LeftPrograms {
 
   list(): Promise<readonly SupervisedLeftProgram[]> {
     return new Promise((resolve, reject) => {
-      this.#listings.push({ programs: [], resolve, reject });
+      this.#listings.push({ programs: [], bytes: 0, resolve, reject });
       this.#send(frameType.programs, 0);
     });
   }
@@ -60,8 +61,13 @@ export class LeftPrograms {
     if (payload.length === 0) {
       this.#listings.shift();
       listing.resolve(listing.programs);
-    } else if (listing.programs.length < mostPrograms) listing.programs.push(this.#read(number, payload));
-    else throw new Error("the supervisor lists too many programs");
+      return;
+    }
+    listing.bytes += payload.length;
+    if (listing.programs.length >= mostPrograms || listing.bytes > mostBytes) {
+      throw new Error("the supervisor lists too many programs");
+    }
+    listing.programs.push(this.#read(number, payload));
   }
 
   fail(error: Error): void {

@@ -10,13 +10,31 @@ import _fenced_processes as processes
 opened = {}
 
 
+class NoTerminal(OSError):
+    pass
+
+
+def library():
+    import termios
+
+    return termios
+
+
+def none_opened(error):
+    return "No terminal could be opened: " + error.strerror
+
+
 def open_terminal(rows, columns):
     """Returns both sides of a new terminal. The supervisor keeps the program's side open, too: otherwise a program that closes its
     terminal would hang it up, and its last output could be lost."""
     try:
+        # Needed to control it.
+        library()
         supervisors, programs = os.openpty()
+    except ImportError as error:
+        raise NoTerminal(0, str(error)) from None
     except OSError as error:
-        raise OSError(error.errno, "No terminal could be opened: " + os.strerror(error.errno)) from None
+        raise NoTerminal(error.errno, os.strerror(error.errno)) from None
     opened[supervisors] = programs
     resize(supervisors, rows, columns)
     return supervisors, programs
@@ -24,10 +42,8 @@ def open_terminal(rows, columns):
 
 def resize(supervisors, rows, columns):
     """The kernel tells the processes in the foreground."""
-    import termios
-
     try:
-        fcntl.ioctl(supervisors, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        fcntl.ioctl(supervisors, library().TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     except OSError:
         # It was hung up.
         pass
@@ -35,11 +51,9 @@ def resize(supervisors, rows, columns):
 
 def control():
     """Makes standard input the terminal of this process, which leads a session without one, and its keys work."""
-    import termios
-
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGWINCH"):
         processes.signal.signal(getattr(processes.signal, name), processes.signal.SIG_DFL)
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    fcntl.ioctl(0, library().TIOCSCTTY, 0)
 
 
 def close(supervisors):
