@@ -122,13 +122,13 @@ export class PoolMember {
   }
 }
 
-/** Removes the workspace's files. What `list` does not return may stay: links, pipes, empty directories. */
+/** Removes the workspace's files and directories. What `list` does not return may stay at its top: links and pipes. */
 async function emptyWorkspace({ files }: CodeExecutor, signal: AbortSignal): Promise<void> {
-  const names = new Set((await files.list()).map(({ path }) => path.split("/")[0] ?? path));
-  for (const name of names) {
+  const top = { directories: true, recursive: false } as const;
+  for (const { path } of await files.list(undefined, top)) {
     signal.throwIfAborted();
-    await files.remove(name);
+    await files.remove(path);
   }
-  if ((await files.list()).length === 0) return;
+  if ((await files.list(undefined, top)).length === 0) return;
   throw new BackendUnavailableError("The workspace could not be emptied", { remedy: "Set maxUses to 1." });
 }

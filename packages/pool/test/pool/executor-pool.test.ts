@@ -46,7 +46,9 @@ describe("a pool", needs("bash"), () => {
     const workspaces = new Set<string>();
     for (let use = 0; use < 4; use += 1) {
       await using lease = await pool.acquire();
-      const { output } = await lease.executor.executeCodeBlocks(sh("cat warm; ls; mkdir -p a/b; touch a/b/c d"));
+      const { output } = await lease.executor.executeCodeBlocks(
+        sh("cat warm; ls; mkdir -p a/b empty/deeper; touch a/b/c d"),
+      );
       expect(output).toBe("yeswarm\n");
       workspaces.add(await workspaceOf(lease.executor));
     }
