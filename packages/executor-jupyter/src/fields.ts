@@ -15,9 +15,3 @@ export function textField(value: unknown, name: string): string {
 export function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 }
-
-/** A file's modification time from an untrusted source; empty if it is invalid. */
-export function timeOf(milliseconds: number): { readonly modifiedAt?: Date } {
-  const modifiedAt = new Date(milliseconds);
-  return Number.isNaN(modifiedAt.getTime()) ? {} : { modifiedAt };
-}

@@ -21,8 +21,10 @@ export {
   directoryNotCreated,
   diskFull,
   errorCode,
+  inTheWayOf,
   isDiskFull,
 } from "./workspace/workspace-errors.ts";
+export { modifiedAt } from "./workspace/modified-at.ts";
 export { functionStub } from "./functions/format-functions.ts";
 export type { FunctionPlaces } from "./functions/function-setup.ts";
 export { functionVariables } from "./functions/function-variables.ts";

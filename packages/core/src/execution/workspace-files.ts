@@ -85,7 +85,7 @@ export interface ExtractReceipt {
   readonly files: number;
   /** Their size in bytes. */
   readonly bytes: number;
-  /** What the place cannot keep, such as links in an Azure session, with the reasons. */
+  /** What the place cannot keep: links, empty directories, and that a file can be executed; with the reasons. */
   readonly incomplete: readonly CheckpointIssue[];
 }
 
@@ -171,7 +171,7 @@ export interface WorkspaceFiles {
 
   /**
    * Renames a file, a directory with everything in it, or a link itself, and creates missing parent directories of `to`.
-   * Replaces a file at `to`, in one step.
+   * Replaces a file at `to`, in one step; with Jupyter kernels other than Python, `to` is missing for a moment.
    *
    * @throws FileNotFoundError if `from` does not exist.
    * @throws InvalidInputError if `to` is a directory, `from` is a directory and `to` something else, `to` is inside
@@ -188,8 +188,8 @@ export interface WorkspaceFiles {
   makeDirectory(path: string): Promise<void>;
 
   /**
-   * Packs a directory as an uncompressed tar archive (POSIX pax), without reading ahead: files, directories and links, with
-   * permissions and times where `capabilities.files` lists `"modes"`. Leaves out the executor's own files, links that lead out
+   * Packs a directory as an uncompressed tar archive (POSIX pax), without reading ahead: files, and where `capabilities.files`
+   * lists `"trees"` also empty directories and links, with permissions and times. Leaves out the executor's own files, links that lead out
    * of the directory, pipes, sockets and devices. A file that changes meanwhile has the size that it had when it was
    * listed; what is missing of it is zeros.
    *
@@ -207,7 +207,8 @@ export interface WorkspaceFiles {
    *
    * @throws WorkspacePathError if a path or a link in it leads out of the workspace.
    * @throws InvalidInputError if it is not a complete tar archive, has devices, pipes, or sparse files, is larger than
-   * `maxBytes`, has more than 500,000 entries, or would have to replace a directory by a file or the other way round.
+   * `maxBytes`, has more than 500,000 entries or a path with more than 4096 characters or 256 parts, or would have to replace a
+   * directory by a file or the other way round.
    *
    * @example
    * await executor.files.extract(Readable.toWeb(createReadStream("source.tar")), { path: "source" });

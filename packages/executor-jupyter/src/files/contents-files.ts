@@ -9,9 +9,16 @@ import {
   type FileStat,
   type ListOptions,
 } from "@fenced/core";
-import { normalizeWorkspacePath, RemoteFiles, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
+import {
+  inTheWayOf,
+  modifiedAt,
+  normalizeWorkspacePath,
+  RemoteFiles,
+  type FileContent,
+  type RemoteFileAccess,
+} from "@fenced/executor-kit";
 import type { Response } from "undici";
-import { field, textField, timeOf } from "../fields.ts";
+import { field, textField } from "../fields.ts";
 import type { ServerClient } from "../servers/server-client.ts";
 import { chunksOf } from "./chunks.ts";
 
@@ -120,7 +127,7 @@ class ContentsAccess implements RemoteFileAccess {
       path: file,
       type: isDirectory ? "directory" : "file",
       size: !isDirectory && typeof size === "number" && size >= 0 ? size : 0,
-      ...timeOf(Date.parse(textField(model, "last_modified"))),
+      ...modifiedAt(Date.parse(textField(model, "last_modified"))),
     };
   }
 
@@ -158,7 +165,7 @@ class ContentsAccess implements RemoteFileAccess {
       return undefined;
     });
     if (from === to) return;
-    if (replaced?.type === "directory" || (replaced && moved.type === "directory")) throw inTheWay(to);
+    if (replaced?.type === "directory" || (replaced && moved.type === "directory")) throw inTheWayOf(to);
     await this.makeDirectories(to.split("/").slice(0, -1), to);
     await this.#replace(to, from);
   }
@@ -175,18 +182,30 @@ class ContentsAccess implements RemoteFileAccess {
     await this.#accept(file, await this.#client().send(this.#url(file), { method: "DELETE" }));
   }
 
-  /** Gives an upload its name. The API does not rename to an existing name. */
-  async #replace(file: string, upload: string): Promise<void> {
-    const json = { path: path.posix.join(this.directory, file) };
-    const rename = async (): Promise<Response> =>
-      this.#client().send(this.#url(upload), { method: "PATCH", json, deadlineMs: transferDeadlineMs });
-    let response = await rename();
-    if (response.status === 409) {
-      await response.body?.cancel();
-      await this.remove(file);
-      response = await rename();
+  /**
+   * Renames a file or directory. The API does not rename to an existing name, so what has it gets another one until that
+   * is done.
+   */
+  async #replace(file: string, from: string): Promise<void> {
+    const response = await this.#rename(from, file);
+    if (response.status !== 409) return this.#accept(file, response);
+    await response.body?.cancel();
+    const old = path.posix.join(path.posix.dirname(file), `${uploadPrefix}${randomUUID()}`);
+    await this.#accept(file, await this.#rename(file, old));
+    try {
+      await this.#accept(file, await this.#rename(from, file));
+    } catch (error) {
+      const back = await this.#rename(old, file).catch(() => undefined);
+      await back?.body?.cancel();
+      throw error;
     }
-    await this.#accept(file, response);
+    // The file has been replaced, even if the old one stays, which is not listed.
+    await this.remove(old).catch(() => {});
+  }
+
+  #rename(from: string, to: string): Promise<Response> {
+    const json = { path: path.posix.join(this.directory, to) };
+    return this.#client().send(this.#url(from), { method: "PATCH", json, deadlineMs: transferDeadlineMs });
   }
 
   /** A directory's entries; empty if it is below `first` and has since been deleted. */
@@ -287,12 +306,6 @@ function entryOf(model: unknown): Entry | undefined {
   const size = field(model, "size");
   if (name === "" || name === "." || name === ".." || name.includes("/")) return undefined;
   return { name, type: textField(model, "type"), size: typeof size === "number" && size >= 0 ? size : 0 };
-}
-
-function inTheWay(file: string): InvalidInputError {
-  return new InvalidInputError(`There already is something at ${JSON.stringify(file)} that cannot be replaced`, {
-    remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
-  });
 }
 
 function notAFile(file: string): InvalidInputError {

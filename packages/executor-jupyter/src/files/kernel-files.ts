@@ -12,12 +12,13 @@ import {
 } from "@fenced/core";
 import {
   allFileFeatures,
+  modifiedAt,
   normalizeWorkspacePath,
   RemoteFiles,
   type FileContent,
   type RemoteFileAccess,
 } from "@fenced/executor-kit";
-import { field, textField, timeOf } from "../fields.ts";
+import { field, textField } from "../fields.ts";
 import { KernelLostError } from "../kernel/kernel-request.ts";
 import type { PythonHelper } from "../python/python-helper.ts";
 import { chunksOf } from "./chunks.ts";
@@ -74,7 +75,7 @@ class KernelFileAccess implements RemoteFileAccess {
       type,
       size,
       mode: mode & 0o777,
-      ...(typeof modified === "number" ? timeOf(modified * 1000) : {}),
+      ...(typeof modified === "number" ? modifiedAt(modified * 1000) : {}),
       ...(linkTarget !== "" && linkTarget.length <= longestTarget && { linkTarget }),
     };
   }

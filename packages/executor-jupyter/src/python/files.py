@@ -160,14 +160,21 @@ def move_file(path, to):
     moved = os.lstat(source)
     os.makedirs(inside(os.path.dirname(to) or "."), exist_ok=True)
     target = inside(to, follow=False)
+    same = False
     try:
         replaced = os.lstat(target)
+        same = identity(moved) == identity(replaced)
         folders = stat.S_ISDIR(moved.st_mode) or stat.S_ISDIR(replaced.st_mode)
-        if folders and identity(moved) != identity(replaced):
+        if folders and not same:
             raise InTheWay()
     except FileNotFoundError:
         pass
-    os.replace(source, target)
+    # A directory may ignore case.
+    if same and moved.st_nlink > 1 and not folders and source.lower() != target.lower():
+        # Two names of one file: renaming one to the other would leave both.
+        os.unlink(source)
+    else:
+        os.replace(source, target)
 
 
 def make_directory(path):

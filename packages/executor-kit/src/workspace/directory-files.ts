@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { constants, createReadStream, type Stats } from "node:fs";
-import { lstat, readlink, rename, stat, type FileHandle } from "node:fs/promises";
+import { lstat, readlink, rename, stat, unlink, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import {
   InvalidInputError,
@@ -17,6 +17,7 @@ import { collectContent, FileListing, fileLimits, tooLarge, type FileLimits } fr
 import { FileReplacement } from "./file-replacement.ts";
 import { LocalCopies } from "./local-copies.ts";
 import { localFileSize } from "./local-file.ts";
+import { modifiedAt } from "./modified-at.ts";
 import { pathOfLatin1 } from "./path-bytes.ts";
 import {
   openDirectory,
@@ -129,14 +130,14 @@ export class DirectoryFiles implements BackendFiles {
       if (parts.length === 0) throw notAFile(file);
       await using handle = await openFile(this.#root, parts, { ...request, flags: constants.O_RDONLY });
       const { size, mtime, mode } = await handle.stat();
-      return { path: relative, type: "file", size, modifiedAt: mtime, mode: mode & 0o777 };
+      return { path: relative, type: "file", size, mode: mode & 0o777, ...modifiedAt(mtime.getTime()) };
     } catch (error) {
       if (!InvalidInputError.isInstance(error)) throw error;
       await using directory = await openDirectory(this.#root, parts, request).catch(() => {
         throw error;
       });
       const { mtime, mode } = await directory.stat();
-      return { path: relative, type: "directory", size: 0, modifiedAt: mtime, mode: mode & 0o777 };
+      return { path: relative, type: "directory", size: 0, mode: mode & 0o777, ...modifiedAt(mtime.getTime()) };
     }
   }
 
@@ -144,7 +145,7 @@ export class DirectoryFiles implements BackendFiles {
   async #link(
     parts: readonly string[],
     given: string,
-  ): Promise<Required<Pick<FileStat, "size" | "mode" | "modifiedAt" | "linkTarget">> | undefined> {
+  ): Promise<(Pick<FileStat, "size" | "mode" | "modifiedAt"> & { readonly linkTarget: string }) | undefined> {
     const name = parts.at(-1);
     if (name === undefined) return undefined;
     await using directory = await openDirectory(this.#root, parts.slice(0, -1), { given, create: false });
@@ -152,7 +153,7 @@ export class DirectoryFiles implements BackendFiles {
       const stats = await lstat(directory.entry(name));
       if (!stats.isSymbolicLink()) return undefined;
       const linkTarget = pathOfLatin1(await readlink(directory.entry(name), "latin1"));
-      return { size: stats.size, mode: stats.mode & 0o777, modifiedAt: stats.mtime, linkTarget };
+      return { size: stats.size, mode: stats.mode & 0o777, linkTarget, ...modifiedAt(stats.mtime.getTime()) };
     } catch (error) {
       // Code has put something else there meanwhile.
       if (errorCode(error) === "EINVAL") return undefined;
@@ -228,10 +229,14 @@ export class DirectoryFiles implements BackendFiles {
     const owner = this.#owner === undefined ? {} : { owner: this.#owner };
     await using newAbove = await openDirectory(this.#root, target, { given: to, create: true, ...owner });
     const replaced = await lstat(newAbove.entry(newName)).catch(() => undefined);
-    const isSame = replaced?.ino === moved.ino && replaced.dev === moved.dev;
-    if (replaced && !isSame && (replaced.isDirectory() || moved.isDirectory())) throw inTheWayOf(to);
+    const same = replaced !== undefined && isSame(replaced, moved);
+    if (replaced && !same && (replaced.isDirectory() || moved.isDirectory())) throw inTheWayOf(to);
+    const hasNames = same && moved.nlink > 1 && !moved.isDirectory();
+    const isHere = hasNames && isSameName(name, newName) && isSame(await above.stat(), await newAbove.stat());
     try {
-      await rename(above.entry(name), newAbove.entry(newName));
+      // Renaming one name of a file to another one of it would leave both.
+      if (hasNames && !isHere) await unlink(above.entry(name));
+      else await rename(above.entry(name), newAbove.entry(newName));
     } catch (error) {
       throw asWorkspaceError(error, to);
     }
@@ -340,6 +345,15 @@ async function isSameFile(handle: FileHandle, file: string): Promise<boolean> {
   const other = await stat(file, { bigint: true }).catch(() => undefined);
   const one = await handle.stat({ bigint: true });
   return one.dev === other?.dev && one.ino === other.ino;
+}
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.dev === other.dev && one.ino === other.ino;
+}
+
+/** Whether a directory that ignores case may take two names for the same. */
+function isSameName(one: string, other: string): boolean {
+  return one.normalize().toLowerCase() === other.normalize().toLowerCase();
 }
 
 async function statusOf(place: string | Buffer, given: string): Promise<Stats> {

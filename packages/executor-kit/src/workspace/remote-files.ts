@@ -223,8 +223,8 @@ function withoutHidden(tree: WorkspaceTree, isHidden: (relativePath: string) => 
 /** The total size of all files; stops counting beyond `atMost`. */
 async function sizeOfAll(files: AsyncIterable<FileEntry>, atMost: number): Promise<number> {
   let bytes = 0;
-  for await (const { size } of files) {
-    bytes += Math.max(leastFile, size);
+  for await (const { type, size } of files) {
+    if (type === "file") bytes += Math.max(leastFile, size);
     if (bytes > atMost) break;
   }
   return bytes;

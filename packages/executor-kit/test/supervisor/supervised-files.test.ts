@@ -1,7 +1,20 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { chmod, chown, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { RemoteFiles } from "@fenced/executor-kit";
@@ -30,8 +43,8 @@ print("end", flush=True)
 `;
 
 /** A supervisor started by the short command, and files through it. */
-async function opened(config: Partial<SupervisorConfig> = {}, unprivileged = false) {
-  const workspace = await temporaryDirectory();
+async function opened({ workspace: given, ...config }: Partial<SupervisorConfig> = {}, unprivileged = false) {
+  const workspace = given ?? (await temporaryDirectory());
   const parent = await temporaryDirectory();
   const directory = path.join(parent, "session");
   const { command, program } = supervisorLoader({ directory, workspace, programs: ["python3"], ...config });
@@ -147,6 +160,30 @@ describe("SupervisedFiles", needs("python3"), () => {
     await files.remove("a");
     await files.remove("empty");
     expect(await readdir(workspace)).toEqual([]);
+  });
+
+  it("moves one name of a file to another one, which alone stays", async () => {
+    const { files, workspace } = await opened();
+    await files.write("a", "text");
+    await files.makeDirectory("d");
+    for (const name of ["b", "d/a", "A"]) await link(path.join(workspace, "a"), path.join(workspace, name));
+    await files.move("a", "b");
+    await files.move("d/a", "b");
+    await files.move("b", "b");
+    expect((await files.list()).map((file) => file.path)).toEqual(["A", "b"]);
+    expect(Buffer.from(await files.read("b")).toString()).toBe("text");
+  });
+
+  it("has no time for a file whose time no date can have", async () => {
+    // A tmpfs keeps any time.
+    const workspace = await mkdtemp("/dev/shm/fenced-test-");
+    onTestFinished(() => rm(workspace, { recursive: true }));
+    const { files } = await opened({ workspace });
+    await files.write("file", "text");
+    await utimes(path.join(workspace, "file"), 9e12, 9e12);
+    const found = await files.stat("file");
+    expect(found).toMatchObject({ type: "file", size: 4 });
+    expect(found).not.toHaveProperty("modifiedAt");
   });
 
   it("says what it cannot look at, and lists the rest", async () => {

@@ -2,7 +2,9 @@ import { execFileSync } from "node:child_process";
 import {
   chmod,
   chown,
+  link,
   lstat,
+  lutimes,
   mkdir,
   mkdtemp,
   readdir,
@@ -12,12 +14,13 @@ import {
   stat,
   symlink,
   truncate,
+  utimes,
   writeFile,
 } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError, FileNotFoundError, InvalidInputError, WorkspacePathError } from "@fenced/core";
 import { DirectoryFiles } from "@fenced/executor-kit";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { replaceLocalFile } from "../../src/workspace/file-replacement.ts";
 import { temporaryDirectory } from "../support/temporary-directory.ts";
 
@@ -101,6 +104,33 @@ describe("DirectoryFiles", () => {
     await symlink("b", path.join(outside, "b"));
     await files.write("b", "text");
     await expect(files.download(["b"], outside)).rejects.toThrow(/b leads to itself/);
+  });
+
+  it("moves one name of a file to another one, which alone stays", async () => {
+    const { files, root } = await workspace();
+    await files.write("a", "text");
+    await files.makeDirectory("d");
+    for (const name of ["b", "d/a", "A"]) await link(path.join(root, "a"), path.join(root, name));
+    await files.move("a", "b");
+    await files.move("d/a", "b");
+    await files.move("b", "b");
+    expect((await files.list()).map((file) => file.path)).toEqual(["A", "b"]);
+    expect(Buffer.from(await files.read("b")).toString()).toBe("text");
+  });
+
+  it.runIf(process.platform === "linux")("has no time for a file whose time no date can have", async () => {
+    // A tmpfs keeps any time.
+    const root = await mkdtemp("/dev/shm/fenced-test-");
+    onTestFinished(() => rm(root, { recursive: true }));
+    const files = new DirectoryFiles(root, { isHidden: () => false });
+    await files.write("file", "");
+    await files.makeDirectory("directory");
+    await symlink("file", path.join(root, "link"));
+    for (const name of ["file", "directory"]) await utimes(path.join(root, name), 9e12, 9e12);
+    await lutimes(path.join(root, "link"), 9e12, 9e12);
+    for (const name of ["file", "directory", "link"]) {
+      expect(await files.stat(name, false)).not.toHaveProperty("modifiedAt");
+    }
   });
 
   it("overwrites a longer file completely", async () => {

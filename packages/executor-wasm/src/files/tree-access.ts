@@ -7,7 +7,7 @@ import {
   type ListOptions,
   WorkspacePathError,
 } from "@fenced/core";
-import { allFileFeatures, type FileContent, type RemoteFileAccess } from "@fenced/executor-kit";
+import { allFileFeatures, type FileContent, inTheWayOf, modifiedAt, type RemoteFileAccess } from "@fenced/executor-kit";
 import { StorageError } from "./storage.ts";
 import { partsOf, type Directory, type FileNode, type Node, type Tree } from "./tree.ts";
 
@@ -38,7 +38,7 @@ export class TreeAccess implements RemoteFileAccess {
   async stat(file: string, followLinks: boolean): Promise<FileStat> {
     const itself = this.#find(this.#followAbove(file), file);
     const node = followLinks ? this.#find(this.#follow(file), file) : itself;
-    const common = { path: file, modifiedAt: new Date(node.modifiedAt), mode: node.mode & 0o777 };
+    const common = { path: file, mode: node.mode & 0o777, ...modifiedAt(node.modifiedAt) };
     const link = itself.kind === "link" ? { linkTarget: itself.target } : {};
     if (node.kind === "file") return { ...common, ...link, type: "file", size: node.content.size };
     if (node.kind === "link") return { ...common, ...link, type: "link", size: Buffer.byteLength(node.target) };
@@ -83,7 +83,7 @@ export class TreeAccess implements RemoteFileAccess {
     try {
       const replaced = this.#has(target) ? this.#tree.find(target) : undefined;
       if (replaced !== moved && replaced && (replaced.kind === "directory" || moved.kind === "directory")) {
-        throw inTheWay(to);
+        throw inTheWayOf(to);
       }
       this.#makeDirectories(partsOf(target).slice(0, -1));
       this.#tree.rename(source, target);
@@ -199,12 +199,6 @@ function* entriesBelow(top: Directory, topPrefix: string, recursive: boolean): G
       if (recursive) coming.push([node, `${prefix}${name}/`]);
     }
   }
-}
-
-function inTheWay(given: string): InvalidInputError {
-  return new InvalidInputError(`There already is something at ${quote(given)} that cannot be replaced`, {
-    remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
-  });
 }
 
 function leavesWorkspace(given: string): WorkspacePathError {

@@ -1,4 +1,4 @@
-// Transforms a block's text before QuickJS runs it. Authors write blocks as modules, which import, await, and declare constants.
+// Transforms a block's text before QuickJS or Node runs it. Authors write blocks as modules, which import, await, and declare constants.
 // Blocks run as scripts, so that their declarations are still there for the next block, and can be declared again.
 
 /**

@@ -313,14 +313,24 @@ def move_entry():
     finished = 1
     above, _, new = words[0].rpartition(b"/")
     target = descend(resolve(above), make=True)
+    same = False
     try:
         replaced = look(new, target)
+        same = os.path.samestat(moved, replaced)
         folders = stat.S_ISDIR(moved.st_mode) or stat.S_ISDIR(replaced.st_mode)
-        if folders and not os.path.samestat(moved, replaced):
+        if folders and not same:
             fail(errno.ENOTEMPTY)
     except FileNotFoundError:
         pass
-    os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
+    # A directory may ignore case.
+    here = os.fsdecode(name).lower() == os.fsdecode(new).lower() and os.path.samestat(
+        os.fstat(source), os.fstat(target)
+    )
+    if same and moved.st_nlink > 1 and not folders and not here:
+        # Two names of one file: renaming one to the other would leave both.
+        os.unlink(name, dir_fd=source)
+    else:
+        os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
 
 
 def remove():

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FileEntry, FileFeature, FileInfo, FileStat, ListOptions } from "@fenced/core";
 import type { WorkspaceTree } from "../../checkpoints/workspace-tree.ts";
 import { allFileFeatures } from "../../workspace/backend-files.ts";
+import { modifiedAt } from "../../workspace/modified-at.ts";
 import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
@@ -102,7 +103,7 @@ export class SupervisedFiles implements RemoteFileAccess {
       path: file,
       type,
       size: type === "directory" ? 0 : Number(size),
-      modifiedAt: new Date(Number(modified)),
+      ...modifiedAt(Number(modified)),
       mode: Number.parseInt(mode, 8) & 0o777,
       ...(target !== "" && { linkTarget: pathOfLatin1(target) }),
     };
