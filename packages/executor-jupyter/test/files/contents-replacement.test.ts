@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -8,7 +8,7 @@ import { ServerClient } from "../../src/servers/server-client.ts";
 /** A contents API, with files in memory; `refuses` decides which renames fail. */
 async function opened(refuses: (from: string, to: string) => boolean = () => false) {
   const files = new Map<string, string>();
-  const server = createServer(async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? "", "http://server");
     const path = decodeURIComponent(url.pathname.replace(/^\/api\/contents\/?/, ""));
     const body: { path?: string; content?: string } = JSON.parse((await text(request)) || "{}");
@@ -37,7 +37,8 @@ async function opened(refuses: (from: string, to: string) => boolean = () => fal
       files.delete(path);
       answer(204);
     } else answer(200, { name: path, type: "file", size: content.length });
-  });
+  };
+  const server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
   });

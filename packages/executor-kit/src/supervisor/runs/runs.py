@@ -36,7 +36,9 @@ KILLED, BUS_ERROR = 137, 135
 LOOK, MEASURING_SHARE, OWN_FILES, WORKSPACE_FULL = 0.1, 0.2, 1048576, 153
 FULL = ("No space left on device", "Disk quota exceeded")
 # What a time limit adds to the output of a block that was waiting for a program.
-UNANSWERED = "\nThe block %s waiting for %s: no program was connected to the session that could answer. Connect to it in time.\n"
+UNANSWERED = (
+    "\nThe block %s waiting for %s: no program was connected to the session that could answer. Connect to it in time.\n"
+)
 
 # By number, in the order of their submission; and those that the host is still sending.
 runs, incoming = {}, {}
