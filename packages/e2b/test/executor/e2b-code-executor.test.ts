@@ -4,10 +4,11 @@ import { connect, createServer as createTcpServer, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, connectExecutor, InvalidInputError, loadComponent } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs, nightly } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { E2BCodeExecutor, type E2BExecutorOptions } from "../../src/index.ts";
-import { killSandbox, sandboxesOf } from "../support/executor-subject.ts";
+import { killSandbox, sandboxed, sandboxesOf } from "../support/executor-subject.ts";
 import { apiKey, otherKey, startServer, type TestServer } from "../support/start-server.ts";
 
 const importModule = () => import("../../src/index.ts");
@@ -64,9 +65,9 @@ function urlOf(server: Pick<Server, "address">): string {
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
-describe("E2BCodeExecutor", needs("python3", "bash"), () => {
+describe("E2BCodeExecutor", needs("python3", "bash", "bubblewrap"), () => {
   it("loses nothing when all connections break during a block", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const proxy = await breakable(server.url);
     const executor = executorOn(proxy);
     await executor.start();
@@ -81,7 +82,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("says that the sandbox was killed, and uses a new one", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const reasons: string[] = [];
     const executor = executorOn(server, { onSessionLost: (reason) => void reasons.push(reason) });
     await executor.start();
@@ -99,7 +100,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
     "asks for a sandbox that ends soon by itself, and for more time as long as it lives",
     { ...nightly, timeout },
     async () => {
-      await using server = await startServer();
+      await using server = await startServer(sandboxed);
       const executor = executorOn(server);
       await executor.start();
       const first = await endOf(server, executor.sandboxId ?? "");
@@ -109,7 +110,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   );
 
   it("kills a sandbox in which no session can be started, and says why", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const executor = executorOn(server, { workDir: "/proc/nowhere" });
     const error: unknown = await executor.start().catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(BackendUnavailableError);
@@ -126,7 +127,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
     ],
     ["a time that is too long", { keepAliveMs: 90_000_000 }, /Timeout cannot be greater than 24 hours.*keepAliveMs/],
   ])("explains %s", { timeout }, async (_, options, message) => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const executor = executorOn(server, options);
     await expect(executor.start()).rejects.toThrow(message);
   });
@@ -142,7 +143,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("uses the second version of the control API where there is no first one", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const old = createServer((request, response) => {
       if (request.method === "POST" && request.url === "/sandboxes") {
         response.writeHead(404, { "content-type": "application/json" }).end('{"code":404,"message":"no such route"}');
@@ -173,7 +174,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("refuses to be dumped with its key, and loads without it", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const { url } = server;
     expect(() => executorOn(server).dumpComponent()).toThrow("apiKey is a secret");
     process.env["FENCED_TEST_KEY"] = apiKey;
@@ -186,7 +187,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("lets another program connect with a handle that has no key", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const executor = executorOn(server, { keepAliveMs: 60_000, stateful: true });
     await executor.executeCodeBlocks([{ language: "python", code: "x = 41" }]);
     const { handle, sandboxId } = executor;
@@ -203,7 +204,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("leaves no sandbox when nobody comes back to a session in time", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const executor = executorOn(server, { keepAliveMs: 500 });
     await executor.start();
     await executor.detach();
@@ -216,7 +217,7 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("does not lose a session that the service does not pause with its programs", { timeout }, async () => {
-    await using server = await startServer();
+    await using server = await startServer(sandboxed);
     const executor = executorOn(server, { keepAliveMs: 60_000, stateful: true });
     await executor.executeCodeBlocks([{ language: "python", code: "x = 41" }]);
     const { handle } = executor;
@@ -229,7 +230,8 @@ describe("E2BCodeExecutor", needs("python3", "bash"), () => {
   });
 
   it("does not start in a sandbox that is not cut off although it should be", { timeout }, async () => {
-    await using server = await startServer();
+    const base = () => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network: "open" });
+    await using server = await startServer({ templates: { base } });
     const executor = executorOn(server, { network: "none" });
     await expect(executor.start()).rejects.toThrow(/is not cut off from the network: it reaches tcp 127\.0\.0\.1/);
     expect(await sandboxesOf(server)).toEqual([]);

@@ -4,23 +4,22 @@ import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import type { ExecutorSubject } from "@fenced/executor-testkit";
 import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { afterAll } from "vitest";
-import { E2BCodeExecutor, type E2BExecutorOptions } from "../../src/index.ts";
+import { E2BCodeExecutor, type E2BExecutorOptions, type E2BHandlerOptions } from "../../src/index.ts";
 import { apiKey, startServer, type TestServer } from "./start-server.ts";
 
 const hostProgram = path.join(import.meta.dirname, "../fixtures/executor-host.ts");
 
-/** A server whose sandboxes are the operating system's, for the tests of a file. */
+/** Sandboxes of the operating system: what an executor keeps in one's temporary directory goes with it. */
+export const sandboxed: Pick<E2BHandlerOptions, "templates"> = {
+  templates: {
+    base: ({ allowInternetAccess }) =>
+      new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network: allowInternetAccess ? "open" : "none" }),
+  },
+};
+
+/** A server for the tests of a file. */
 export async function sandboxServer(): Promise<TestServer> {
-  const server = await startServer({
-    templates: {
-      base: ({ allowInternetAccess }) =>
-        new LocalCommandLineCodeExecutor({
-          isolation: "os-sandbox",
-          network: allowInternetAccess ? "open" : "none",
-        }),
-    },
-    maxSandboxes: 100,
-  });
+  const server = await startServer({ ...sandboxed, maxSandboxes: 100 });
   afterAll(() => server[Symbol.asyncDispose]());
   // For executors of this program, and for those of others that it starts.
   process.env["E2B_API_KEY"] = apiKey;
