@@ -5,6 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { checkOptions, optionsSchema, type OptionSchemas } from "@fenced/core/options";
+import { makeDirectories } from "@fenced/core/runtime";
 import { absolutePath, errorCode, readOwnFile, removeOwnFile, removeTree, writeOwnFile } from "@fenced/executor-kit";
 import { z } from "zod";
 import { findProgram } from "./languages/find-languages.ts";
@@ -126,7 +127,7 @@ function untrustedEnvironment(root: string, missing: readonly string[]): Invalid
 
 /** Creates the directory, or accepts an empty one: the new environment's Python would run what is there. */
 async function makeEmpty(root: string): Promise<void> {
-  await mkdir(path.dirname(root), { recursive: true });
+  await makeDirectories(path.dirname(root));
   try {
     await mkdir(root);
   } catch (error) {

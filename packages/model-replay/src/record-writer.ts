@@ -1,7 +1,8 @@
 import { constants } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ModelClientError } from "@fenced/core";
+import { makeDirectories } from "@fenced/core/runtime";
 import type { RecordEntry } from "./record-entry.ts";
 
 const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
@@ -46,7 +47,7 @@ export class RecordWriter {
   }
 
   async #begin(): Promise<void> {
-    await mkdir(dirname(this.#file), { recursive: true });
+    await makeDirectories(dirname(this.#file));
     const handle = await open(this.#file, constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK, ownerOnly);
     try {
       if (!(await handle.stat({ bigint: true })).isFile()) throw new Error("it is not a regular file");

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, opendir, rename, stat, unlink } from "node:fs/promises";
+import { open, opendir, rename, stat, unlink } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError } from "@fenced/core";
+import { makeDirectories } from "@fenced/core/runtime";
 import type { ObjectStorage, StoredObject } from "../store/object-storage.ts";
 
 /** Incomplete files; those of killed programs stay here until a sweep. */
@@ -144,7 +145,7 @@ async function writeNew(file: string, bytes: Uint8Array): Promise<void> {
 }
 
 async function makeDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: directoryMode });
+  await makeDirectories(directory, { mode: directoryMode });
 }
 
 /** Tries again after `repair` if something is missing. */

@@ -4,3 +4,4 @@ export { homeDirectory } from "./home-directory.ts";
 export { onInterruption } from "./interruption.ts";
 export { isSameSecret } from "./is-same-secret.ts";
 export { nodeListener } from "./node-listener.ts";
+export { makeDirectories, makeDirectoriesSync, type MakeDirectoriesOptions } from "./make-directories.ts";

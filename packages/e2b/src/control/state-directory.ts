@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { BackendUnavailableError, parseJson, type SessionHandle } from "@fenced/core";
+import { makeDirectoriesSync } from "@fenced/core/runtime";
 import { memoryDirectory, type SessionDirectory, type SessionNote } from "@fenced/pool";
 import * as z from "zod";
 import { type SandboxRecord, sandboxRecordSchema } from "./known-sandbox.ts";
@@ -54,7 +55,7 @@ export class StateDirectory {
     this.#path = path.resolve(directory);
     this.#onError = onError;
     try {
-      for (const kind of kinds) mkdirSync(path.join(this.#path, kind), { recursive: true, mode: 0o700 });
+      for (const kind of kinds) makeDirectoriesSync(path.join(this.#path, kind), { mode: 0o700 });
       this.#lock();
     } catch (cause) {
       if (cause instanceof BackendUnavailableError) throw cause;

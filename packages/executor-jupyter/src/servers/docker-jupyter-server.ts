@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, type ExecutorCapabilities, type NetworkDecision } from "@fenced/core";
 import { networkReach } from "@fenced/core/network";
 import { checkOptions } from "@fenced/core/options";
+import { makeDirectories } from "@fenced/core/runtime";
 import type { Daemon } from "@fenced/docker-daemon";
 import { absolutePaths } from "@fenced/executor-kit";
 import { buildJupyterImage } from "./build-jupyter-image.ts";
@@ -120,7 +121,7 @@ export class DockerJupyterServer extends ManagedServer<RunningServer> {
   async #bind(): Promise<Pick<ContainerSettings, "bind">> {
     const { workDir, bindDir } = this.#options;
     if (workDir === undefined) return {};
-    await mkdir(workDir, { recursive: true });
+    await makeDirectories(workDir);
     const { uid, gid } = await stat(workDir);
     return { bind: { source: bindDir ?? workDir, owner: { uid, gid } } };
   }

@@ -1,4 +1,5 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
+import { makeDirectories } from "@fenced/core/runtime";
 import { directoryNotCreated, removeTree } from "@fenced/executor-kit";
 
 /**
@@ -8,7 +9,7 @@ import { directoryNotCreated, removeTree } from "@fenced/executor-kit";
  */
 export async function makeHostDirectory(directory: string): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true });
+    await makeDirectories(directory);
   } catch (cause) {
     throw directoryNotCreated(cause);
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, mkdir, mkdtemp, open, readlink, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
+import { lstat, mkdtemp, open, readlink, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
+import { makeDirectories } from "@fenced/core/runtime";
 import { Leash } from "../processes/leash.ts";
 import { assertInPlace } from "../workspace/file-replacement.ts";
 import { PinnedDirectory } from "../workspace/pinned-directory.ts";
@@ -41,7 +42,7 @@ export class OutputDirectory {
   static async open(given: string): Promise<OutputDirectory> {
     const directory = path.resolve(given);
     try {
-      const made = (await mkdir(directory, { recursive: true })) !== undefined;
+      const made = await makeDirectories(directory);
       return new OutputDirectory(directory, await PinnedDirectory.open(await realpath(directory)), { made });
     } catch (cause) {
       throw new BackendUnavailableError(`The output directory ${given} cannot be used: ${String(cause)}`, {

@@ -1,6 +1,7 @@
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import path from "node:path";
 import { InvalidInputError } from "@fenced/core";
+import { makeDirectories } from "@fenced/core/runtime";
 import { replaceLocalFile } from "./file-replacement.ts";
 import { copyName } from "./path-bytes.ts";
 
@@ -43,7 +44,7 @@ export class LocalCopies {
         { remedy: "Download them into different directories." },
       );
     }
-    await mkdir(path.dirname(place), { recursive: true });
+    await makeDirectories(path.dirname(place));
     await replaceLocalFile(place, content);
     this.#originals.set(await identityOf(place), file);
     this.paths.push(place);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { BackendUnavailableError, FencedError, InvalidInputError, type FunctionWithRequirements } from "@fenced/core";
+import { makeDirectories } from "@fenced/core/runtime";
 import { functionsPackageMarker } from "../functions/function-modules.ts";
 import { blockSource } from "../languages/command-languages.ts";
 import type { LeashOptions } from "../processes/leash.ts";
@@ -82,7 +83,7 @@ export class SessionDirectories {
     try {
       // Not `recursive`, which would accept a directory that somebody else created.
       await mkdir(this.sessionDirectory, { mode: 0o700 });
-      await mkdir(this.#workDirectory, { recursive: true });
+      await makeDirectories(this.#workDirectory);
       this.#workDirectory = await realpath(this.#workDirectory);
       await using directory = await PinnedDirectory.open(this.#workDirectory);
       this.#identity = await directory.identity();

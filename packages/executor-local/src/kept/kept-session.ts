@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Writable } from "node:stream";
 import type { FunctionWithRequirements } from "@fenced/core";
+import { makeDirectories } from "@fenced/core/runtime";
 import {
   type ControlGroup,
   directoryNotCreated,
@@ -44,7 +44,7 @@ export interface KeptSettings {
 export async function makeWorkDirectory({ left, workDirectory }: KeptSettings): Promise<void> {
   if (left || workDirectory === undefined) return;
   try {
-    await mkdir(workDirectory, { recursive: true });
+    await makeDirectories(workDirectory);
   } catch (cause) {
     throw directoryNotCreated(cause);
   }

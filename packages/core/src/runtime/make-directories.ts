@@ -1,0 +1,87 @@
+import { type Stats, mkdirSync, statSync } from "node:fs";
+import { mkdir, stat } from "node:fs/promises";
+import path from "node:path";
+
+/** How to make missing directories. */
+export interface MakeDirectoriesOptions {
+  /** Permissions of those that are made. Default: 0o777, without what the process's mask takes away. */
+  readonly mode?: number;
+}
+
+/**
+ * Creates a directory on this host, and those above it that are missing. With `recursive`, Node's own `mkdir` would never end
+ * where a file system answers that a parent is missing although it is there, as /proc does.
+ *
+ * @returns whether it was missing.
+ * @throws Error of the file system, such as ENOTDIR or EACCES.
+ */
+export async function makeDirectories(directory: string, { mode }: MakeDirectoriesOptions = {}): Promise<boolean> {
+  const steps = stepsTo(directory);
+  let step = steps.next();
+  while (step.done !== true) {
+    const { value } = step;
+    step = steps.next(
+      await mkdir(value, { mode }).then(
+        () => undefined,
+        async (error: unknown) => ({ error, found: await stat(value).catch(() => undefined) }),
+      ),
+    );
+  }
+  return step.value;
+}
+
+/** The same, at once. */
+export function makeDirectoriesSync(directory: string, { mode }: MakeDirectoriesOptions = {}): boolean {
+  const steps = stepsTo(directory);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next(tried(step.value, mode));
+  return step.value;
+}
+
+/** Why a directory could not be made, and what is there; `undefined` if it was made. */
+interface NotMade {
+  readonly error: unknown;
+  readonly found: Stats | undefined;
+}
+
+function tried(directory: string, mode: number | undefined): NotMade | undefined {
+  try {
+    mkdirSync(directory, { mode });
+    return undefined;
+  } catch (error) {
+    return { error, found: existing(directory) };
+  }
+}
+
+function existing(directory: string): Stats | undefined {
+  try {
+    return statSync(directory);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The directories to make, one after another: upwards to one that is there, and then down again. */
+function* stepsTo(directory: string): Generator<string, boolean, NotMade | undefined> {
+  const missing: string[] = [];
+  for (let each = path.resolve(directory); ; each = path.dirname(each)) {
+    const notMade = yield each;
+    if (!notMade) break;
+    if (notMade.found?.isDirectory() === true) {
+      if (missing.length === 0) return false;
+      break;
+    }
+    if (!isMissing(notMade.error) || path.dirname(each) === each) throw notMade.error;
+    missing.unshift(each);
+  }
+  for (const each of missing) {
+    const notMade = yield each;
+    // Somebody else may have made it meanwhile.
+    if (notMade && notMade.found?.isDirectory() !== true) throw notMade.error;
+  }
+  return true;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
