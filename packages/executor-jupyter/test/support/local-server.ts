@@ -58,7 +58,8 @@ export function sharedServer(version: ServerVersion = anyVersion[0] ?? "jupyter"
     server,
     executor: (options) => new JupyterCodeExecutor({ server, ...options }),
     shared() {
-      const executor = (shared ??= new JupyterCodeExecutor({ server }));
+      // On a slow machine, an interrupted cell may need more than the default to end.
+      const executor = (shared ??= new JupyterCodeExecutor({ server, interruptGraceMs: 15_000 }));
       onTestFailed(async () => {
         shared = undefined;
         await executor.stop();
