@@ -32,8 +32,13 @@ it(
     for (let first = 0; first < count; first += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, index) => sessions.executor(`user-${first + index}`).start()));
     }
-    await client.sendCommand(["CONFIG", "RESETSTAT"]);
-    await eventually(async () => expect((await calls()).get("evalsha") ?? 0).toBeGreaterThanOrEqual(6));
+    const renewals = async (least: number): Promise<void> => {
+      await client.sendCommand(["CONFIG", "RESETSTAT"]);
+      await eventually(async () => expect((await calls()).get("evalsha") ?? 0).toBeGreaterThanOrEqual(least));
+    };
+    // One may have begun before all sessions were open.
+    await renewals(3);
+    await renewals(6);
     // A script that the server does not know yet is sent once, in a command of its own.
     const { evalsha = 0, eval: _, hmget = 0, hset = 0, ...others } = Object.fromEntries(await calls());
     expect([hmget, hset]).toEqual([evalsha * perScript, evalsha * perScript]);
