@@ -23,12 +23,13 @@ interface Replica {
   readonly url: string;
 }
 
-async function startReplica(port = "0"): Promise<Replica> {
+/** @param graceMs - how long it waits for what runs when it is to end. */
+async function startReplica(graceMs: number, port = "0"): Promise<Replica> {
   const service = spawn(node, program, {
     env: {
       ...process.env,
       PORT: port,
-      GRACE_MS: "500",
+      GRACE_MS: String(graceMs),
       TOKENS: "a-secret=ann,b-secret=bob",
       REDIS_URL: redis.url,
       CHECKPOINTS: checkpoints,
@@ -45,7 +46,7 @@ async function stopReplica({ process: service }: Replica): Promise<void> {
   assert.deepEqual(await exit, [0, null]);
 }
 
-const replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
+const replicas = await Promise.all(Array.from({ length: 3 }, () => startReplica(30_000)));
 const proxy = roundRobin(replicas.map(({ url }) => url)).listen(0, "127.0.0.1");
 await once(proxy, "listening");
 const address = proxy.address();
@@ -151,7 +152,7 @@ const working = (async () => {
 })();
 for (const [index, replica] of replicas.entries()) {
   await stopReplica(replica);
-  replicas[index] = await startReplica(new URL(replica.url).port);
+  replicas[index] = await startReplica(500, new URL(replica.url).port);
 }
 deployed.abort();
 const numbers = await working;

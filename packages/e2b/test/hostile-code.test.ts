@@ -95,10 +95,11 @@ else:
     const before = process.memoryUsage().rss;
     const { watcherId } = z.object({ watcherId: z.string() }).parse(await post("CreateWatcher", { path: "x" }));
     await expect
-      .poll(() => post("GetWatcherEvents", { watcherId }), { timeout: 20_000 })
+      // Seldom enough that more events come in between than are kept, on slow machines, too.
+      .poll(() => post("GetWatcherEvents", { watcherId }), { timeout: 100_000, interval: 10_000 })
       .toMatchObject({ code: "resource_exhausted", message: expect.stringMatching(/not read fast enough/) });
     expect(process.memoryUsage().rss - before).toBeLessThan(300_000_000);
-  }, 30_000);
+  }, 120_000);
 
   it("that makes the loader complain, or is first on the PATH, starts programs as ever", async () => {
     const { stdout, stderr } = await sandbox.commands.run("echo here", { envs: { LD_PRELOAD: "/missing.so" } });

@@ -5,27 +5,51 @@
 export async function* mergeStreams<T>(
   streams: readonly AsyncGenerator<T, void, void>[],
 ): AsyncGenerator<T, void, void> {
-  const steps = new Map(streams.map((stream) => [stream, nextStep(stream)]));
+  const open = new Set(streams);
+  // Not a race of promises: each race would stay in memory until the slowest stream gives an item.
+  const arrived: Arrival<T>[] = [];
+  let wake = (): void => {};
+  const ask = (stream: AsyncGenerator<T, void, void>): void => {
+    void nextOf(stream).then((arrival) => {
+      arrived.push(arrival);
+      wake();
+    });
+  };
+  for (const stream of streams) ask(stream);
   try {
-    while (steps.size > 0) {
-      const { stream, step } = await Promise.race(steps.values());
+    while (open.size > 0) {
+      const next = arrived.shift();
+      if (!next) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        continue;
+      }
+      const { stream, step } = next;
+      if (!step) throw next.error;
       if (step.done === true) {
-        steps.delete(stream);
+        open.delete(stream);
         continue;
       }
       yield step.value;
-      steps.set(stream, nextStep(stream));
+      ask(stream);
     }
   } finally {
-    await Promise.allSettled([...steps.keys()].map((stream) => stream.return()));
+    await Promise.allSettled([...open].map((stream) => stream.return()));
   }
 }
 
-interface Step<T> {
+/** The next item of a stream, or why there is none. */
+interface Arrival<T> {
   readonly stream: AsyncGenerator<T, void, void>;
-  readonly step: IteratorResult<T, void>;
+  readonly step?: IteratorResult<T, void>;
+  readonly error?: unknown;
 }
 
-async function nextStep<T>(stream: AsyncGenerator<T, void, void>): Promise<Step<T>> {
-  return { stream, step: await stream.next() };
+async function nextOf<T>(stream: AsyncGenerator<T, void, void>): Promise<Arrival<T>> {
+  try {
+    return { stream, step: await stream.next() };
+  } catch (error) {
+    return { stream, error };
+  }
 }
