@@ -73,6 +73,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
       terminals: true,
+      addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...(checked.reuse === true ? {} : reachOf(checked)),
       isolation: "container",

@@ -201,6 +201,15 @@ export interface Place {
   leftPrograms?(): Promise<readonly LeftProgram[]>;
 
   /**
+   * Connects to a port on which a program in the place listens, by the place's own loopback. If none listens, the
+   * connection ends. The number of connections is limited, and so is what they keep in memory. Required if its
+   * `capabilities.addresses` is true.
+   *
+   * @throws Error if there are too many connections, or the place is gone.
+   */
+  connectPort?(port: number): Duplex;
+
+  /**
    * Discards variables and ends all processes; files stay. Default: the place is ended, and another one opened.
    *
    * @throws PlaceGone if it cannot do that, but a new place could take its place. After any other error, the executor

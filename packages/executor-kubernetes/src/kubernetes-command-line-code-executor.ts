@@ -69,6 +69,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
       terminals: true,
+      addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? "open"),
       isolation: "container",

@@ -84,6 +84,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       hostFunctions: seatbelt ? [] : hostFunctionLanguages(languages),
       processes: process.platform !== "win32",
       ...(runsSupervised(checked) && { terminals: true }),
+      addresses: !seatbelt && process.platform !== "win32",
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open")),
       isolation: checked.isolation ?? "none",

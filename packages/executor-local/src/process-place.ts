@@ -1,4 +1,4 @@
-import type net from "node:net";
+import net from "node:net";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import { FunctionSetupError, InvalidInputError, type FunctionWithRequirements, type ProcessSignal } from "@fenced/core";
@@ -87,6 +87,7 @@ export class ProcessPlace implements Place {
         ...commandLineCapabilities(languages),
         // The profile of the macOS sandbox blocks all sockets of this host.
         hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
+        addresses: parts.seatbelt === undefined,
       },
       missing: parts.languages.missing,
       workspacePath: parts.ground.directories.workDirectory,
@@ -170,6 +171,11 @@ export class ProcessPlace implements Place {
       // The block may have replaced the file or locked the directory; its result counts nevertheless.
       if (temporary) await removeOwnFile(codeFile);
     }
+  }
+
+  /** Programs here listen on this host's own loopback. */
+  connectPort(port: number): Duplex {
+    return net.connect({ port, host: "localhost", allowHalfOpen: true });
   }
 
   runProgram({ argv, started, ...program }: ProgramRun, sink: Sink): Promise<BlockOutcome> {

@@ -61,6 +61,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
       hostFunctions: hostFunctionLanguages(Object.keys(this.#table)),
       processes: true,
       terminals: true,
+      addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       network: "open",
       isolation: "remote",

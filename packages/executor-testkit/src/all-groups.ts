@@ -1,4 +1,5 @@
 import { abort } from "./cases/abort.ts";
+import { addresses } from "./cases/addresses.ts";
 import { archives } from "./cases/archives.ts";
 import { blocks } from "./cases/blocks.ts";
 import { checkpoint } from "./cases/checkpoint.ts";
@@ -61,6 +62,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   startedPrograms,
   connectedPrograms,
   terminals,
+  addresses,
   concurrency,
   state,
   lifecycle,

@@ -18,6 +18,14 @@ export const hasTerminals: Need = ({ capabilities }) =>
 export const lacksTerminals: Need = (kit) =>
   startsPrograms(kit) ?? (kit.capabilities.terminals === true ? "capabilities.terminals is true" : undefined);
 
+/** This host reaches ports on which programs alongside blocks listen. */
+export const hasAddresses: Need = ({ capabilities }) =>
+  capabilities.addresses === true ? undefined : "capabilities.addresses is not true";
+
+/** It does not. */
+export const lacksAddresses: Need = (kit) =>
+  startsPrograms(kit) ?? (kit.capabilities.addresses === true ? "capabilities.addresses is true" : undefined);
+
 /** The executor learns the process ids of programs alongside blocks. */
 export const learnsIds: Need = (kit) =>
   startsPrograms(kit) ??

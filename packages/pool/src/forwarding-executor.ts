@@ -203,6 +203,10 @@ class ForwardingProcesses implements ExecutorProcesses {
     return this.#use((processes) => processes.connect(pid));
   }
 
+  address(port: number): Promise<string> {
+    return this.#use((processes) => processes.address(port));
+  }
+
   #use<T>(use: (processes: ExecutorProcesses) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#target.use(async ({ processes }) => {
       if (processes) return use(processes);

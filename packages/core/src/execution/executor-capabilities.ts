@@ -25,6 +25,8 @@ export interface ExecutorCapabilities {
   readonly processes?: boolean;
   /** These programs can run on a terminal; see `ProcessOptions.pty`. Default: false. */
   readonly terminals?: boolean;
+  /** This host reaches the ports on which they listen; see `ExecutorProcesses.address`. Default: false. */
+  readonly addresses?: boolean;
   /** What `files` can do beyond reading, writing, listing and removing files. Default: nothing. */
   readonly files?: readonly FileFeature[];
   /** Its sessions outlive their programs, because the option `keepAliveMs` is set; see `CodeExecutor.handle`. Default: false. */

@@ -217,4 +217,23 @@ export interface ExecutorProcesses {
    * @throws ExecutorStoppedError if the executor was stopped.
    */
   connect(pid: number): Promise<ConnectedProcess>;
+
+  /**
+   * Returns where on this host a port of the programs is reached, also if they reach no network: `127.0.0.1:` and a
+   * number. It leads to that port in whatever place the executor has, so it stays the same when a program or the executor
+   * restarts, until the executor stops. Starts the executor if it was never started. While no program listens on the
+   * port, or listens only on other addresses than 127.0.0.1 and ::1, connections end at once. At most 64 ports have
+   * addresses, and 128 connections are open at a time; more end at once.
+   *
+   * All programs and users of this host can connect to the address. Needs `capabilities.addresses`.
+   *
+   * @throws InvalidInputError if `port` is no port from 1 to 65,535, or there can be no address for it.
+   * @throws ExecutorStoppedError if the executor was stopped.
+   * @throws BackendUnavailableError if the backend cannot be reached.
+   *
+   * @example
+   * await executor.processes.start({ command: ["python3", "-m", "http.server", "8000"] });
+   * const response = await fetch(`http://${await executor.processes.address(8000)}/`);
+   */
+  address(port: number): Promise<string>;
 }

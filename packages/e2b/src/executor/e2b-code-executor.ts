@@ -78,6 +78,7 @@ export class E2BCodeExecutor extends ForkableCodeExecutor {
       hostFunctions: hostFunctionLanguages(languages),
       processes: true,
       terminals: true,
+      addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       ...networkReach(checked.network ?? "open"),
       isolation: "remote",

@@ -24,6 +24,7 @@ describe("E2B", needs("bubblewrap", "python3", "bash", "node"), () => {
       "processes",
       "programs that run",
       "terminals",
+      "addresses",
       "host functions",
       "network policy",
       "session that outlives its program",

@@ -26,6 +26,11 @@ export const terminalSize: z.ZodType<TerminalSize> = optionsSchema({
   rows: characters,
 } satisfies OptionSchemas<TerminalSize>);
 
+/** The argument of `address`. */
+export const portNumber: z.ZodType<{ readonly port: number }> = optionsSchema({
+  port: z.int().min(1).max(65_535),
+} satisfies OptionSchemas<{ readonly port: number }>);
+
 /** The options of `start`. */
 export const processOptions: z.ZodType<ProcessOptions> = optionsSchema({
   command,

@@ -16,7 +16,8 @@ import type { BlockOutcome, LeftProgram, ProgramRun } from "../run/block-run.ts"
 import type { Sink } from "../run/sink.ts";
 import type { Epoch, SessionLife } from "../session-life.ts";
 import { KnownProcesses } from "./known-processes.ts";
-import { describedProcess, labelOf, processOptions, readLabel } from "./process-options.ts";
+import { describedProcess, labelOf, portNumber, processOptions, readLabel } from "./process-options.ts";
+import { ProgramAddresses } from "./program-addresses.ts";
 import { StartedProcess } from "./started-process.ts";
 
 const shell = "/bin/sh";
@@ -47,12 +48,14 @@ export class SessionProcesses<P extends Place> implements ExecutorProcesses {
   readonly #life: SessionLife<P>;
   readonly #surroundings: ProgramSurroundings<P>;
   readonly #known = new KnownProcesses();
+  readonly #addresses: ProgramAddresses;
   /** The place whose earlier programs are known, or are asked for. */
   #asked: { readonly place: P; readonly done: Promise<void> } | undefined;
 
   constructor(life: SessionLife<P>, surroundings: ProgramSurroundings<P>) {
     this.#life = life;
     this.#surroundings = surroundings;
+    this.#addresses = new ProgramAddresses((port) => life.place?.connectPort?.(port));
   }
 
   get ports(): ReadonlyMap<number, number> {
@@ -110,6 +113,18 @@ export class SessionProcesses<P extends Place> implements ExecutorProcesses {
     if (process) return process.open();
     throw new InvalidInputError(`No program that was started with processes.start() has the process id ${pid}`, {
       remedy: "processes.list() lists those that are running; others may have ended more than a minute ago.",
+    });
+  }
+
+  async address(port: number): Promise<string> {
+    checkOptions(portNumber, { port }, "processes.address");
+    const epoch = this.#life.open();
+    const { signal } = this.#life;
+    const place = epoch.usablePlace ?? (await epoch.place(epoch.signal));
+    if (place.facts.capabilities?.addresses === true) return this.#addresses.of(port, signal);
+    throw new InvalidInputError("Ports of programs cannot be reached from this host here", {
+      remedy:
+        "Use an executor whose `capabilities.addresses` is true: it needs Python 3.8 or later where the programs run.",
     });
   }
 

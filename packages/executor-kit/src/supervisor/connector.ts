@@ -23,6 +23,7 @@ export type ProgramRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
       | "runs"
       | "framesOf"
       | "leftPrograms"
+      | "connect"
     >
   >;
 

@@ -24,7 +24,7 @@ export {
 } from "./start/supervisor-command.ts";
 export { NoGreeting, untilGreeting } from "./start/until-greeting.ts";
 export { reachedAddresses } from "./tunnels/reached-addresses.ts";
-export { PublishedPorts } from "./tunnels/published-ports.ts";
+export { PublishedPorts } from "../processes/published-ports.ts";
 export { type NetworkProxy, type NetworkProxyClass, SessionNetwork } from "./tunnels/session-network.ts";
 export type { ReceivedFile, SentFile } from "./files/file-pieces.ts";
 export {

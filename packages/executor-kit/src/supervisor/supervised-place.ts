@@ -84,6 +84,7 @@ export class SupervisedPlace implements Place {
         hostFunctions: runner.openCalls ? hostFunctionLanguages(names) : [],
         ...(languages.packages && { packages: languages.packages }),
         terminals: runner.leftPrograms !== undefined,
+        addresses: runner.connect !== undefined,
         ...(session && { keepAlive: true, keepsRuns: keepsRuns(connection) }),
         ...connection.capabilities,
       },
@@ -208,6 +209,14 @@ export class SupervisedPlace implements Place {
     const alongside = { label, started, ...(pty && { pty }) };
     const running = runner.run({ argv, env, ...(stdin !== undefined && { stdin }), alongside }, sink);
     return this.#follow(sink, running);
+  }
+
+  connectPort(port: number): Duplex {
+    const { runner } = this.#connection;
+    if (runner.connect) return runner.connect(port);
+    throw new InvalidInputError("Ports of programs cannot be reached without Python where they run", {
+      remedy: "Use an image that has Python 3.8 or later.",
+    });
   }
 
   async leftPrograms(): Promise<readonly LeftProgram[]> {

@@ -100,6 +100,10 @@ export const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>>
     "end with their program, although a grandchild in a group of its own keeps them open",
     "can be closed and opened again by their program",
   ],
+  addresses: [
+    "are limited in number, and end at once where nothing can listen",
+    "carry no more connections than their limit to a program that accepts none, and close with the executor",
+  ],
   concurrency: ["runs calls side by side", "runs calls one after another, first come first served"],
   state: ["variables survive a block that fails"],
   "network policy": [

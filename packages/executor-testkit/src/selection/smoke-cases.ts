@@ -16,6 +16,7 @@ export const smokeCases: Readonly<Record<string, readonly string[]>> = {
   processes: ["runs a program with unchanged arguments, and a command line in a shell"],
   "programs that run": ["have any number of readers and writers, and run on when one leaves"],
   terminals: ["control their programs, which see a size, a type, keys, and both outputs in order"],
+  addresses: ["lead to the port of a program without a network, both ways, and to that of the next program"],
   concurrency: ["never mixes the output of 20 simultaneous calls"],
   state: ["variables survive from block to block and from call to call", "variables do not survive a block"],
   "life cycle": ["restart() clears variables and keeps files", "an executor can be started again after stop()"],

@@ -106,6 +106,10 @@ export class InterpreterPlace implements Place {
     return this.below.runProgram(program, sink);
   }
 
+  connectPort(port: number): Duplex {
+    return this.below.connectPort(port);
+  }
+
   /** A fork ends with its program. */
   async leftPrograms(): Promise<readonly LeftProgram[]> {
     return this.#settings.isFork ? [] : this.below.leftPrograms();

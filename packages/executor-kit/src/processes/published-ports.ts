@@ -2,6 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { pipeline, type Duplex } from "node:stream";
 
+/** How many connections to one port can be open; the supervisor accepts no more for all ports together. */
+const mostConnections = 128;
+
 /** Loopback ports of this host that lead to ports where a supervisor runs, which needs no network for this. */
 export class PublishedPorts {
   /** Maps ports there to the ports of 127.0.0.1 that lead to them. */
@@ -33,6 +36,7 @@ export class PublishedPorts {
         socket.once("close", () => sockets.delete(socket));
         join(socket, () => connect(port));
       });
+      server.maxConnections = mostConnections;
       servers.push(server);
       server.listen(here, "127.0.0.1");
       await once(server, "listening");
