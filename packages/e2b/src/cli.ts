@@ -39,6 +39,7 @@ async function run(options: CliOptions): Promise<void> {
     onError: say,
   });
   const server = createServer(nodeListener(handler)).listen(port, host);
+  server.on("upgrade", handler.upgrade);
   // Uploads can take as long as they like.
   server.requestTimeout = 0;
   // A client that sends its next request just when the server closes an idle connection sees an error.

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import { checkOptions } from "@fenced/core/options";
 import { isSameSecret } from "@fenced/core/runtime";
 import type { DrainOptions } from "@fenced/pool";
@@ -9,9 +11,12 @@ import { type E2BHandlerOptions, e2bHandlerOptions } from "./e2b-handler-options
 import { envdApi } from "./envd/envd-api.ts";
 import { isSigned, signedOperation } from "./envd/signature.ts";
 import { interpreterApi } from "./interpreter/interpreter-api.ts";
+import { portApi } from "./ports/port-api.ts";
+import { type PortRefusal, trafficRefusal, unreachable } from "./ports/port-refusal.ts";
+import { refuseUpgrade, upgradePort } from "./ports/port-upgrade.ts";
 
 const [envdPort, interpreterPort] = [49_983, 49_999];
-/** What answers requests to a sandbox, by its port. */
+/** What of this server answers requests to a sandbox, by its port; programs in the sandbox answer for all others. */
 const services: ReadonlyMap<number, (request: Request, sandbox: Sandbox) => Promise<Response>> = new Map([
   [envdPort, envdApi],
   [interpreterPort, interpreterApi],
@@ -21,6 +26,11 @@ const services: ReadonlyMap<number, (request: Request, sandbox: Sandbox) => Prom
 export interface E2BHandler extends AsyncDisposable {
   /** Answers one request; never rejects. Mount it at all paths, and at all hosts that lead to sandboxes. */
   (request: Request): Promise<Response>;
+  /**
+   * Leads WebSockets to programs in sandboxes: `server.on("upgrade", handler.upgrade)`, with a server of `node:http`. Other
+   * upgrades are refused.
+   */
+  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /**
    * Kills all sandboxes, and resolves when nothing of them is left; with `stateDirectory`, leaves them to the next server.
    * Refuses new ones. Idempotent.
@@ -58,12 +68,38 @@ export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
       const signedFor = signed && (await sandboxes.reach(signed, mayUse(request, signed)));
       return signedFor ? envdApi(request, signedFor) : control.fetch(request);
     }
-    const service = services.get(address.port);
-    const known = sandboxes.find(address.id);
-    const sandbox = known && (await sandboxes.reach(known, service !== undefined && mayUse(request, known)));
-    if (!sandbox) return gone(address.id, "The sandbox was not found");
-    if (!service) return gone(address.id, `This server does not lead to port ${address.port} of sandboxes`);
-    return service(request, sandbox);
+    const found = await findAt(request, address);
+    if ("code" in found) return Response.json(found, { status: found.code });
+    return services.get(address.port)?.(request, found) ?? portApi(request, found, address.port);
+  };
+  /** The sandbox at an address, or why it cannot be used. */
+  const findAt = async (request: Request, { id, port }: SandboxAddress): Promise<Sandbox | PortRefusal> => {
+    const known = sandboxes.find(id);
+    const refusal =
+      known && !services.has(port) ? trafficRefusal(known, request.headers.get("e2b-traffic-access-token")) : undefined;
+    if (refusal) return refusal;
+    const sandbox = known && (await sandboxes.reach(known, mayUse(request, known)));
+    return sandbox ?? unreachable(id, "The sandbox was not found");
+  };
+  const upgradeTo = async (incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const request = headOf(incoming);
+    const address = addressOf(request, domain);
+    if (!address || services.has(address.port) || !/^websocket$/i.test(incoming.headers.upgrade ?? "")) {
+      const message = "This server only upgrades connections to ports of sandboxes, to WebSockets";
+      refuseUpgrade(socket, unreachable(address?.id ?? "", message));
+      return;
+    }
+    const found = await findAt(request, address);
+    if ("code" in found) refuseUpgrade(socket, found);
+    else await upgradePort({ incoming, socket, head }, found, address.port);
+  };
+  const upgrade = (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    // Nobody is left to tell.
+    socket.on("error", () => {});
+    upgradeTo(incoming, socket, head).catch((error: unknown) => {
+      onError(error);
+      socket.destroy();
+    });
   };
   const handle = async (request: Request): Promise<Response> => {
     try {
@@ -75,7 +111,7 @@ export function createE2BHandler(options: E2BHandlerOptions): E2BHandler {
   };
   let closing: Promise<void> | undefined;
   const close = (drain: DrainOptions = { graceMs: 0 }): Promise<void> => (closing ??= sandboxes.close(drain));
-  return Object.assign(handle, { close, [Symbol.asyncDispose]: () => close() });
+  return Object.assign(handle, { close, upgrade, [Symbol.asyncDispose]: () => close() });
 }
 
 /** A port of a sandbox. */
@@ -111,9 +147,13 @@ function mayUse(request: Request, { token, trafficToken }: KnownSandbox): boolea
   return isSigned(new URL(url), signedOperation(request), token) === true;
 }
 
-/** Clients take this status for the end of a sandbox. */
-function gone(sandboxId: string, message: string): Response {
-  return Response.json({ sandboxId, message, code: 502 }, { status: 502 });
+/** A request that has no body. */
+function headOf({ url = "/", headersDistinct }: IncomingMessage): Request {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  return new Request(new URL(`http://localhost${url}`), { headers });
 }
 
 function warn(error: unknown): void {

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import {
   capabilitiesUnknown,
   type CheckpointOptions,
@@ -205,6 +206,10 @@ class ForwardingProcesses implements ExecutorProcesses {
 
   address(port: number): Promise<string> {
     return this.#use((processes) => processes.address(port));
+  }
+
+  openPort(port: number): Promise<Duplex> {
+    return this.#use((processes) => processes.openPort(port));
   }
 
   #use<T>(use: (processes: ExecutorProcesses) => Promise<T>, signal?: AbortSignal): Promise<T> {

@@ -1,3 +1,5 @@
+import type { Duplex } from "node:stream";
+
 /** The size of a terminal in characters, each from 1 to 65,535. */
 export interface TerminalSize {
   readonly columns: number;
@@ -236,4 +238,15 @@ export interface ExecutorProcesses {
    * const response = await fetch(`http://${await executor.processes.address(8000)}/`);
    */
   address(port: number): Promise<string>;
+
+  /**
+   * Connects to a port of the programs, without an address that others could use, for a server that leads its own clients
+   * there. While no program listens on the port, the connection breaks at once. Starts the executor if it was never
+   * started. Needs `capabilities.addresses`, and counts as one of the 128 connections.
+   *
+   * @throws InvalidInputError if `port` is no port from 1 to 65,535, or ports cannot be reached here.
+   * @throws ExecutorStoppedError if the executor was stopped.
+   * @throws BackendUnavailableError if the backend cannot be reached, or there are too many connections.
+   */
+  openPort(port: number): Promise<Duplex>;
 }

@@ -38,6 +38,8 @@ const createSchema = z.object({
       denyOut: z.array(z.string()).nullish(),
       rules: z.unknown(),
       egressProxy: z.unknown(),
+      allowPublicTraffic: z.boolean().nullish(),
+      maskRequestHost: z.unknown(),
     })
     .partial()
     .nullish(),
@@ -102,6 +104,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
         env: envVars,
         isSecure: version !== "" || (wanted.secure ?? false),
         allowInternetAccess: wanted.allow_internet_access && !deniesAll(wanted.network?.denyOut),
+        allowPublicTraffic: wanted.network?.allowPublicTraffic ?? true,
         timeoutMs: timeout * 1000,
         onTimeout: wanted.autoPause === true ? "pause" : "kill",
         autoResume: wanted.autoResume?.enabled === true,
@@ -236,7 +239,8 @@ function assertPossible(
   if (isGiven(mcp)) throw new E2BFailure(501, "This server has no MCP gateway");
   if (isGiven(iam)) throw new E2BFailure(501, "This server issues no identity tokens");
   if (isGiven(volumeMounts)) throw new E2BFailure(501, "This server has no volumes");
-  const { allowOut, denyOut, rules, egressProxy } = network ?? {};
+  const { allowOut, denyOut, rules, egressProxy, maskRequestHost } = network ?? {};
+  if (isGiven(maskRequestHost)) throw new E2BFailure(501, "This server changes no Host headers");
   const denies = isGiven(denyOut) && !deniesAll(denyOut);
   if (denies || isGiven(allowOut) || isGiven(rules) || isGiven(egressProxy)) {
     throw new E2BFailure(501, "The network of a sandbox is defined by its template; only all of it can be denied");

@@ -18,6 +18,8 @@ export interface SandboxSettings {
   /** Without it, `envd` asks for no token. */
   readonly isSecure: boolean;
   readonly allowInternetAccess: boolean;
+  /** Whoever knows its address can use the ports on which its programs listen; otherwise, only with its token for them. */
+  readonly allowPublicTraffic: boolean;
   /** How long it lives, in milliseconds, if nobody changes that. */
   readonly timeoutMs: number;
   /** What happens when its time is up. */
@@ -63,6 +65,8 @@ export const sandboxRecordSchema: z.ZodType<SandboxRecord> = z.object({
     env: texts,
     isSecure: z.boolean(),
     allowInternetAccess: z.boolean(),
+    // Absent in what older servers have written.
+    allowPublicTraffic: z.boolean().default(true),
     timeoutMs: z.number(),
     onTimeout: z.enum(["kill", "pause"]),
     autoResume: z.boolean(),

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import type { Duplex } from "node:stream";
 import type { CodeExecutor, ExecutorProcesses } from "@fenced/core";
 import { isSameSecret } from "@fenced/core/runtime";
 import { ConnectError } from "../envd/connect-error.ts";
@@ -66,6 +67,20 @@ export class Sandbox {
   /** What it has used, as far as it was asked for. */
   async usage(): Promise<readonly Usage[]> {
     return this.#usage.measure(await this.guest());
+  }
+
+  /**
+   * Connects to a port on which a program in it listens.
+   *
+   * @throws ConnectError if that is not possible, or would lead to this server's machine; otherwise as
+   *   `ExecutorProcesses.openPort` does.
+   */
+  async openPort(port: number): Promise<Duplex> {
+    const { isolation, network } = this.#executor.capabilities;
+    if (isolation === "none" || (isolation === "os-sandbox" && network === "open")) {
+      throw new ConnectError("unimplemented", "Programs of this template listen on the server's own machine");
+    }
+    return this.#processes.openPort(port);
   }
 
   /** Whether this is the token of its `envd`, if it has one. */

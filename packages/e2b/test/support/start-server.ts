@@ -30,6 +30,7 @@ export async function startServer(options: Partial<E2BHandlerOptions> = {}): Pro
   };
   const handler = createE2BHandler({ templates: { base: create }, apiKeys: [apiKey, otherKey], ...options });
   const server = createServer(nodeListener(handler)).listen(0, "127.0.0.1");
+  server.on("upgrade", handler.upgrade);
   await once(server, "listening");
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the server has no port");

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import {
   type ConnectedProcess,
   type ExecutorProcesses,
@@ -118,10 +119,22 @@ export class SessionProcesses<P extends Place> implements ExecutorProcesses {
 
   async address(port: number): Promise<string> {
     checkOptions(portNumber, { port }, "processes.address");
-    const epoch = this.#life.open();
     const { signal } = this.#life;
+    await this.#reachablePlace();
+    return this.#addresses.of(port, signal);
+  }
+
+  async openPort(port: number): Promise<Duplex> {
+    checkOptions(portNumber, { port }, "processes.openPort");
+    const place = await this.#reachablePlace();
+    return place.connectPort(port);
+  }
+
+  /** @throws InvalidInputError if ports of programs cannot be reached. */
+  async #reachablePlace(): Promise<ReachablePlace> {
+    const epoch = this.#life.open();
     const place = epoch.usablePlace ?? (await epoch.place(epoch.signal));
-    if (place.facts.capabilities?.addresses === true) return this.#addresses.of(port, signal);
+    if (place.facts.capabilities?.addresses === true && isReachable(place)) return place;
     throw new InvalidInputError("Ports of programs cannot be reached from this host here", {
       remedy:
         "Use an executor whose `capabilities.addresses` is true: it needs Python 3.8 or later where the programs run.",
@@ -177,6 +190,12 @@ export class SessionProcesses<P extends Place> implements ExecutorProcesses {
   #variables({ env, pty }: ProcessOptions): Readonly<Record<string, string>> {
     return { ...(pty && { TERM: terminalType }), ...this.#surroundings.env, ...env };
   }
+}
+
+type ReachablePlace = Place & Required<Pick<Place, "connectPort">>;
+
+function isReachable(place: Place): place is ReachablePlace {
+  return place.connectPort !== undefined;
 }
 
 async function follow(
