@@ -8,7 +8,6 @@ import { needs } from "@fenced/test-support";
 import { Sandbox, SandboxNotFoundError } from "e2b";
 import { describe, expect, it } from "vitest";
 import type { E2BHandlerOptions, SandboxRequest } from "../src/index.ts";
-import { headersFor } from "./support/raw-request.ts";
 import { otherKey, startServer, type TestServer } from "./support/start-server.ts";
 
 interface StoringServer extends TestServer {

@@ -18,7 +18,7 @@ export interface SandboxSettings {
   /** Without it, `envd` asks for no token. */
   readonly isSecure: boolean;
   readonly allowInternetAccess: boolean;
-  /** Whoever knows its address can use the ports on which its programs listen; otherwise, only with its token for them. */
+  /** Anyone who knows its address can use the ports on which its programs listen; otherwise, a token is needed for them. */
   readonly allowPublicTraffic: boolean;
   /** How long it lives, in milliseconds, if nobody changes that. */
   readonly timeoutMs: number;

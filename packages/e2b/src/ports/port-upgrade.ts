@@ -15,7 +15,7 @@ export interface UpgradeRequest {
 
 /**
  * Asks a program that listens on a port of a sandbox for a WebSocket. If it agrees, the connection is its own from then on.
- * Otherwise its answer ends the connection: whoever is in between must not send another request there.
+ * Otherwise its answer ends the connection: a proxy in between must not send another request there.
  */
 export async function upgradePort(upgrade: UpgradeRequest, sandbox: Sandbox, port: number): Promise<void> {
   const { incoming, socket, head } = upgrade;
