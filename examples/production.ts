@@ -46,7 +46,7 @@ async function stopReplica({ process: service }: Replica): Promise<void> {
   assert.deepEqual(await exit, [0, null]);
 }
 
-const replicas = await Promise.all(Array.from({ length: 3 }, () => startReplica(30_000)));
+const replicas = await Promise.all([startReplica(30_000), startReplica(30_000), startReplica(30_000)]);
 const proxy = roundRobin(replicas.map(({ url }) => url)).listen(0, "127.0.0.1");
 await once(proxy, "listening");
 const address = proxy.address();

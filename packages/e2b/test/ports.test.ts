@@ -30,8 +30,8 @@ async function withProgram(server: TestServer, options: object = {}): Promise<Sa
   const sandbox = await Sandbox.create("base", { ...server.client, ...options });
   await sandbox.files.write("program.py", program);
   const listening = new Promise<string>((resolve, reject) => {
-    const options = { background: true, timeoutMs: 0, onStdout: resolve } as const;
-    sandbox.commands.run("python3 program.py", options).then((command) => {
+    const running = { background: true, timeoutMs: 0, onStdout: resolve } as const;
+    sandbox.commands.run("python3 program.py", running).then((command) => {
       // It ends with its sandbox.
       command.wait().catch(() => {});
     }, reject);

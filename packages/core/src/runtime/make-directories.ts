@@ -1,4 +1,6 @@
-import { type Stats, mkdirSync, statSync } from "node:fs";
+// Always with `bigint`, as the lint rule requires.
+// oxlint-disable-next-line no-restricted-imports
+import { mkdirSync, statSync } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 
@@ -23,7 +25,7 @@ export async function makeDirectories(directory: string, { mode }: MakeDirectori
     step = steps.next(
       await mkdir(value, { mode }).then(
         () => undefined,
-        async (error: unknown) => ({ error, found: await stat(value).catch(() => undefined) }),
+        async (error: unknown) => ({ error, isThere: await isDirectory(value) }),
       ),
     );
   }
@@ -38,10 +40,11 @@ export function makeDirectoriesSync(directory: string, { mode }: MakeDirectories
   return step.value;
 }
 
-/** Why a directory could not be made, and what is there; `undefined` if it was made. */
+/** Why a directory could not be made. */
 interface NotMade {
   readonly error: unknown;
-  readonly found: Stats | undefined;
+  /** There is a directory already. */
+  readonly isThere: boolean;
 }
 
 function tried(directory: string, mode: number | undefined): NotMade | undefined {
@@ -49,15 +52,23 @@ function tried(directory: string, mode: number | undefined): NotMade | undefined
     mkdirSync(directory, { mode });
     return undefined;
   } catch (error) {
-    return { error, found: existing(directory) };
+    return { error, isThere: isDirectorySync(directory) };
   }
 }
 
-function existing(directory: string): Stats | undefined {
+function isDirectorySync(name: string): boolean {
   try {
-    return statSync(directory);
+    return statSync(name, { bigint: true }).isDirectory();
   } catch {
-    return undefined;
+    return false;
+  }
+}
+
+async function isDirectory(name: string): Promise<boolean> {
+  try {
+    return (await stat(name)).isDirectory();
+  } catch {
+    return false;
   }
 }
 
@@ -67,7 +78,7 @@ function* stepsTo(directory: string): Generator<string, boolean, NotMade | undef
   for (let each = path.resolve(directory); ; each = path.dirname(each)) {
     const notMade = yield each;
     if (!notMade) break;
-    if (notMade.found?.isDirectory() === true) {
+    if (notMade.isThere) {
       if (missing.length === 0) return false;
       break;
     }
@@ -77,7 +88,7 @@ function* stepsTo(directory: string): Generator<string, boolean, NotMade | undef
   for (const each of missing) {
     const notMade = yield each;
     // Somebody else may have made it meanwhile.
-    if (notMade && notMade.found?.isDirectory() !== true) throw notMade.error;
+    if (notMade && !notMade.isThere) throw notMade.error;
   }
   return true;
 }

@@ -3,6 +3,7 @@ import { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { joinSignals } from "@fenced/core/abort";
+import * as z from "zod";
 import type { Sandbox } from "../control/sandbox.ts";
 import { askProgram } from "./ask-program.ts";
 import { headersForClient, headersForProgram } from "./port-headers.ts";
@@ -39,7 +40,7 @@ async function ask(request: Request, sandbox: Sandbox, port: number): Promise<In
   // A program may answer before it has read everything; if it does not answer, that says why.
   else pipeline(Readable.fromWeb(body), asking).catch(() => {});
   try {
-    const [response]: unknown[] = await answered;
+    const [response] = z.tuple([z.unknown()]).parse(await answered);
     if (response instanceof IncomingMessage) return response;
     throw new Error("there is no answer");
   } catch (error) {

@@ -81,7 +81,7 @@ const leading: ConformanceCase = {
   name: "lead to the port of a program without a network, both ways, and to that of the next program",
   needs,
   async run(kit) {
-    const executor = await kit.create(kit.subject.takesNetworkPolicy ? { network: "none" } : {});
+    const executor = await kit.create(kit.subject.takesNetworkPolicy === true ? { network: "none" } : {});
     const port = await listen(kit, executor, echo, { word: "one" });
     const address = await addressOf(kit, executor, port);
     assert.equal(String(await exchange(kit, address, Buffer.from("hello "))), "hello one");
