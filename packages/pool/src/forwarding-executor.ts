@@ -46,6 +46,8 @@ export interface ForwardingTarget {
   end(): Promise<void>;
   /** Calls `action` with the underlying executor, started. */
   use<T>(action: (executor: CodeExecutor) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Called before the underlying executor gives a port of its programs an address, which leads there until it stops. */
+  onAddress?(): void;
   /** See `CodeExecutor.onSessionLost`. */
   onSessionLost(listener: (reason: string) => void): () => void;
   /** The underlying executor, once it has started; `undefined` before and after. */
@@ -205,7 +207,10 @@ class ForwardingProcesses implements ExecutorProcesses {
   }
 
   address(port: number): Promise<string> {
-    return this.#use((processes) => processes.address(port));
+    return this.#use((processes) => {
+      this.#target.onAddress?.();
+      return processes.address(port);
+    });
   }
 
   openPort(port: number): Promise<Duplex> {

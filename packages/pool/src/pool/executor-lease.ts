@@ -32,6 +32,8 @@ export interface ExecutorLease extends AsyncDisposable {
 export class LeaseRecord {
   /** True if the executor broke down during the lease. */
   isUnwell = false;
+  /** Ports of its programs have addresses on this host, until it stops. */
+  hasAddresses = false;
   readonly executor: CodeExecutor;
   readonly #end = new AbortController();
   readonly #onEnd: (record: LeaseRecord, discard: boolean) => Promise<void>;
@@ -74,8 +76,8 @@ export class LeaseRecord {
     if (this.#gone) return this.#gone;
     clearTimeout(this.#timer);
     this.#end.abort(reason);
-    // Discard it if it is still in use, since that could reach the files of the next caller.
-    this.#gone = this.#onEnd(this, discard || this.isUnwell || this.#uses > 0);
+    // Discard it if it is still in use, or its ports have addresses, since these could reach what is the next caller's.
+    this.#gone = this.#onEnd(this, discard || this.isUnwell || this.hasAddresses || this.#uses > 0);
     return this.#gone;
   }
 }
@@ -140,6 +142,9 @@ export class LeaseHolder implements Holder {
       files: () => files,
       end: () => this.#record.end(leaseEnded("its executor was stopped"), { discard: true }),
       use: (action, signal) => this.use(action, signal),
+      onAddress: () => {
+        this.#record.hasAddresses = true;
+      },
       onSessionLost: (listener) => this.#listen(listener),
       current: executor,
       kind: "An executor of a pool",

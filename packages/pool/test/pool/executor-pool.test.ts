@@ -40,6 +40,19 @@ describe("a pool", needs("bash"), () => {
     expect(await second.executor.files.list()).toEqual([]);
   });
 
+  it("uses no executor again whose ports have addresses, which would lead to the next caller's programs", async () => {
+    const create = vi.fn<Create>(localExecutor);
+    const pool = localPool({ create, max: 1, maxUses: 3 });
+    const first = await pool.acquire();
+    const address = (await first.executor.processes?.address(8000)) ?? "";
+    await first.release();
+    await using second = await pool.acquire();
+    expect((await second.executor.executeCodeBlocks(sh("echo here"))).output).toBe("here\n");
+    expect(create).toHaveBeenCalledTimes(2);
+    const refused = await fetch(`http://${address}/`).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ cause: { code: "ECONNREFUSED" } });
+  });
+
   it("warms executors up before their first use and before each further use", async () => {
     const warmUp = vi.fn<NonNullable<ExecutorPoolOptions["warmUp"]>>(async ({ files }) => files.write("warm", "yes"));
     const pool = localPool({ max: 1, maxUses: 2, warmUp });
