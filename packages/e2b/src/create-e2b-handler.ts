@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { checkOptions } from "@fenced/core/options";
-import { isSameSecret } from "@fenced/core/runtime";
+import { isSameSecret, standardHeaders } from "@fenced/core/runtime";
 import type { DrainOptions } from "@fenced/pool";
 import { controlApi } from "./control/control-api.ts";
 import type { KnownSandbox } from "./control/known-sandbox.ts";
@@ -148,12 +148,8 @@ function mayUse(request: Request, { token, trafficToken }: KnownSandbox): boolea
 }
 
 /** A request that has no body. */
-function headOf({ url = "/", headersDistinct }: IncomingMessage): Request {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(headersDistinct)) {
-    for (const value of values ?? []) headers.append(name, value);
-  }
-  return new Request(new URL(`http://localhost${url}`), { headers });
+function headOf(incoming: IncomingMessage): Request {
+  return new Request(new URL(`http://localhost${incoming.url ?? "/"}`), { headers: standardHeaders(incoming) });
 }
 
 function warn(error: unknown): void {

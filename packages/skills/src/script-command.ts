@@ -11,7 +11,7 @@ export interface SkillScript {
   readonly args: readonly string[];
   /** Its first line. */
   readonly firstLine: string;
-  /** What to print if there is no such file where the code runs. */
+  /** The message printed if the script is missing where the code runs. */
   readonly missing: string;
 }
 

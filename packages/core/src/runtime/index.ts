@@ -3,5 +3,5 @@ export { findPackage, loadPackage, type PackageSeeker } from "./package-places.t
 export { homeDirectory } from "./home-directory.ts";
 export { onInterruption } from "./interruption.ts";
 export { isSameSecret } from "./is-same-secret.ts";
-export { nodeListener } from "./node-listener.ts";
+export { nodeListener, standardHeaders } from "./node-listener.ts";
 export { makeDirectories, makeDirectoriesSync, type MakeDirectoriesOptions } from "./make-directories.ts";

@@ -17,42 +17,34 @@ export interface MakeDirectoriesOptions {
  * @returns whether it was missing.
  * @throws Error of the file system, such as ENOTDIR or EACCES.
  */
-export async function makeDirectories(directory: string, { mode }: MakeDirectoriesOptions = {}): Promise<boolean> {
-  const steps = stepsTo(directory);
-  let step = steps.next();
-  while (step.done !== true) {
-    const { value } = step;
-    step = steps.next(
-      await mkdir(value, { mode }).then(
-        () => undefined,
-        async (error: unknown) => ({ error, isThere: await isDirectory(value) }),
-      ),
-    );
+export async function makeDirectories(directory: string, options: MakeDirectoriesOptions = {}): Promise<boolean> {
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      await mkdir(directory, { mode: options.mode });
+      return true;
+    } catch (error) {
+      const isThere = await stat(directory).then(
+        (found) => found.isDirectory(),
+        () => false,
+      );
+      if (isThere) return false;
+      if (!isFirst || !lacksParent(error, directory)) throw error;
+      await makeDirectories(path.dirname(directory), options);
+    }
   }
-  return step.value;
 }
 
 /** The same, at once. */
-export function makeDirectoriesSync(directory: string, { mode }: MakeDirectoriesOptions = {}): boolean {
-  const steps = stepsTo(directory);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next(tried(step.value, mode));
-  return step.value;
-}
-
-/** Why a directory could not be made. */
-interface NotMade {
-  readonly error: unknown;
-  /** There is a directory already. */
-  readonly isThere: boolean;
-}
-
-function tried(directory: string, mode: number | undefined): NotMade | undefined {
-  try {
-    mkdirSync(directory, { mode });
-    return undefined;
-  } catch (error) {
-    return { error, isThere: isDirectorySync(directory) };
+export function makeDirectoriesSync(directory: string, options: MakeDirectoriesOptions = {}): boolean {
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      mkdirSync(directory, { mode: options.mode });
+      return true;
+    } catch (error) {
+      if (isDirectorySync(directory)) return false;
+      if (!isFirst || !lacksParent(error, directory)) throw error;
+      makeDirectoriesSync(path.dirname(directory), options);
+    }
   }
 }
 
@@ -64,35 +56,7 @@ function isDirectorySync(name: string): boolean {
   }
 }
 
-async function isDirectory(name: string): Promise<boolean> {
-  try {
-    return (await stat(name)).isDirectory();
-  } catch {
-    return false;
-  }
-}
-
-/** The directories to make, one after another: upwards to one that is there, and then down again. */
-function* stepsTo(directory: string): Generator<string, boolean, NotMade | undefined> {
-  const missing: string[] = [];
-  for (let each = path.resolve(directory); ; each = path.dirname(each)) {
-    const notMade = yield each;
-    if (!notMade) break;
-    if (notMade.isThere) {
-      if (missing.length === 0) return false;
-      break;
-    }
-    if (!isMissing(notMade.error) || path.dirname(each) === each) throw notMade.error;
-    missing.unshift(each);
-  }
-  for (const each of missing) {
-    const notMade = yield each;
-    // Somebody else may have made it meanwhile.
-    if (notMade && !notMade.isThere) throw notMade.error;
-  }
-  return true;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+function lacksParent(error: unknown, directory: string): boolean {
+  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+  return isMissing && path.dirname(directory) !== directory;
 }

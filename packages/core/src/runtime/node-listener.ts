@@ -20,18 +20,23 @@ export function nodeListener(handler: (request: Request) => Promise<Response>): 
   };
 }
 
+/** The headers of a request or an answer of Node, each with all of its values. */
+export function standardHeaders({ headersDistinct }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  return headers;
+}
+
 function standardRequest(incoming: IncomingMessage, outgoing: ServerResponse): Request {
   const { method = "GET", url = "/" } = incoming;
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(incoming.headersDistinct)) {
-    for (const value of values ?? []) headers.append(name, value);
-  }
   const hasBody = method !== "GET" && method !== "HEAD";
   return new Request(new URL(`http://localhost${url}`), {
     method,
-    headers,
+    headers: standardHeaders(incoming),
     signal: gone.signal,
     // Destroying the unread rest of the body would destroy the response.
     ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })), duplex: "half" } : {}),

@@ -9,7 +9,7 @@ export function cannotRun(reason: string): BackendUnavailableError {
   });
 }
 
-/** The error for a sandbox that is no longer running. */
+/** The error for a sandbox that has ended or was paused. */
 export function sandboxEnded(id: string, state: SandboxState = "gone"): BackendUnavailableError {
   const what = state === "paused" ? "was paused" : "has ended: it was killed, or its time was over";
   return new BackendUnavailableError(`The sandbox ${id} ${what}`, { remedy: "Call again to use a new one." });
