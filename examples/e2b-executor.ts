@@ -1,5 +1,5 @@
 // Runs blocks in a sandbox of E2B or of any service that speaks its protocol; here, of a server in this process.
-// needs: python3
+// needs: python3, bubblewrap
 import assert from "node:assert/strict";
 // #region executor
 import { E2BCodeExecutor } from "@fenced/e2b";

@@ -6,7 +6,9 @@ import { serve } from "@hono/node-server";
 /** Starts a service that speaks E2B's protocol, and sets the variables by which programs find it. */
 export async function startE2BService(): Promise<AsyncDisposable> {
   const apiKey = "e2b_0123456789abcdef";
-  const base = (): LocalCommandLineCodeExecutor => new LocalCommandLineCodeExecutor();
+  // What a sandbox keeps in its temporary directory goes with it.
+  const base = (): LocalCommandLineCodeExecutor =>
+    new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network: "open" });
   const handler = createE2BHandler({ templates: { base }, apiKeys: [apiKey] });
   const server = serve({ fetch: handler, port: 0 });
   if (!server.listening) await once(server, "listening");

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { lateSignal } from "@fenced/core/abort";
 import { field, textField } from "../fields.ts";
@@ -15,6 +16,8 @@ export interface KernelModel {
 /** Milliseconds to start a kernel, which may involve starting a pod on a cluster. */
 const startDeadlineMs = 120_000;
 const endDeadlineMs = 15_000;
+/** How often a server may fail to end a kernel, and milliseconds before it is asked again. */
+const [endFailures, endAgainMs] = [10, 300];
 /** Milliseconds to wait for the start of a kernel that is no longer wanted: without its id, nothing can end it. */
 const unwantedMs = 15_000;
 
@@ -65,9 +68,17 @@ export async function findKernel(
 /** Ends a kernel; does nothing if it is already gone. */
 export async function deleteKernel(client: ServerClient, id: string): Promise<void> {
   const path = kernelPath(id);
-  const response = await client.send(path, { method: "DELETE", deadlineMs: endDeadlineMs });
-  if (!response.ok && response.status !== 404) throw await client.refusal(path, response);
-  await response.body?.cancel();
+  for (let failures = 0; ; failures += 1) {
+    const response = await client.send(path, { method: "DELETE", deadlineMs: endDeadlineMs });
+    if (response.ok || response.status === 404) {
+      await response.body?.cancel();
+      return;
+    }
+    const refusal = await client.refusal(path, response);
+    // While jupyter_client starts a kernel again that has died, it answers 500 and keeps the kernel.
+    if (response.status < 500 || failures === endFailures) throw refusal;
+    await sleep(endAgainMs);
+  }
 }
 
 /** Restarts a kernel, which keeps its id. */

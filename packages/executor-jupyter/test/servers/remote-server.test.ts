@@ -111,6 +111,20 @@ describe.each(anyVersion)("a remote server (%s)", (version) => {
       expect(result.output).toBe("here of then\n");
     });
 
+    // A server does that while it is starting a kernel again that has died.
+    it("is asked again to end a kernel if it has failed to", patience, async () => {
+      const { proxy, settings } = await proxied();
+      await using _ = proxy;
+      const api = new KernelApi(await address());
+      const before = await api.list();
+      const executor = new JupyterCodeExecutor({ server: settings });
+      await executor.start();
+      expect(await api.list()).not.toEqual(before);
+      proxy.refusedDeletions = 2;
+      await executor.stop();
+      expect(await api.list()).toEqual(before);
+    });
+
     it("fails the call if it stays unreachable", patience, async () => {
       const { proxy, settings } = await proxied();
       const api = new KernelApi(await address());

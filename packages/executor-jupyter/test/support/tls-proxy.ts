@@ -16,6 +16,8 @@ export class TlsProxy implements AsyncDisposable {
   readonly requests: string[] = [];
   /** Rejects new WebSockets. */
   refusesSockets = false;
+  /** How many requests to delete something get status 500, as from a server that is just starting that kernel again. */
+  refusedDeletions = 0;
   readonly #server: Server;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #sockets = new Set<Socket>();
@@ -60,6 +62,11 @@ export class TlsProxy implements AsyncDisposable {
   #forward(target: URL): void {
     this.#server.on("request", (incoming, outgoing) => {
       const path = this.#inner(incoming.url ?? "");
+      if (incoming.method === "DELETE" && this.refusedDeletions > 0) {
+        this.refusedDeletions -= 1;
+        outgoing.writeHead(500, { "Content-Type": "application/json" }).end('{"message":"Unhandled error"}');
+        return;
+      }
       const headers = { ...incoming.headers, ...this.#headers, host: target.host };
       const onward = request(new URL(path, target), { method: incoming.method ?? "GET", headers }, (answer) => {
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);

@@ -171,7 +171,7 @@ export class SupervisedPlace implements Place {
       busErrorSentence,
       plan: (block) => this.planBlock(block),
       measure: runner.measure?.bind(runner),
-      watchRefusals: network && ((refused) => network.watchRefusals(refused)),
+      watchRefusals: network && ((refused, wasRunning) => network.watchRefusals(refused, wasRunning)),
     });
   }
 

@@ -1,4 +1,4 @@
-import type { CodeBlock, NetworkDecision, RunEvent } from "@fenced/core";
+import type { CodeBlock, RunEvent } from "@fenced/core";
 import type { DisplayBoard } from "../../displays/display-board.ts";
 import type { WaitingCall } from "../../host-calls/waiting-call.ts";
 import type { PlaceRuns, RunList, RunSubmission, RunWatcher } from "../../place.ts";
@@ -9,6 +9,7 @@ import { filenameDirective } from "../../run/prepare-block.ts";
 import { refusal as blockRefusal } from "../../run/run-block.ts";
 import { refusal as fileRefusal } from "../files/file-request.ts";
 import type { PlannedStep } from "../supervised-place.ts";
+import type { SessionNetwork } from "../tunnels/session-network.ts";
 import type { RunOrder, SupervisedRuns } from "./supervised-runs.ts";
 
 /** Bytes of text that the place keeps of a run: at least, since events are read from it, and at most. */
@@ -20,14 +21,16 @@ interface PlaceParts extends Pick<RunOrder, "memorySentence" | "busErrorSentence
   /** Saves displays. Default: there are none. */
   readonly displays?: DisplayBoard;
   readonly measure: ((atMost: number) => Promise<number>) | undefined;
-  /** Calls a function for each refusal of the network policy, until the returned function is called. */
-  readonly watchRefusals?: ((refused: (decision: NetworkDecision) => void) => () => void) | undefined;
+  /** See `SessionNetwork`. */
+  readonly watchRefusals?: SessionNetwork["watchRefusals"] | undefined;
 }
 
 /** The submitted runs of a place with a supervisor. */
 export class SupervisedPlaceRuns implements PlaceRuns {
   readonly #runs: SupervisedRuns;
   readonly #parts: PlaceParts;
+  /** The runs of earlier programs that had not ended when this one came. */
+  readonly #left = new Set<number>();
 
   constructor(runs: SupervisedRuns, parts: PlaceParts) {
     this.#runs = runs;
@@ -39,8 +42,10 @@ export class SupervisedPlaceRuns implements PlaceRuns {
     return new SupervisedPlaceRuns(this.#runs, { ...this.#parts, ...parts });
   }
 
-  list(): Promise<RunList> {
-    return this.#runs.list();
+  async list(): Promise<RunList> {
+    const list = await this.#runs.list();
+    for (const { number, state } of list.runs) if (state === "running") this.#left.add(number);
+    return list;
   }
 
   async submit({
@@ -83,7 +88,7 @@ export class SupervisedPlaceRuns implements PlaceRuns {
     // The proxy is in this program, and its refusals belong to the result.
     const unwatch = watchRefusals?.((decision) => {
       void this.note(number, { type: "refused", decision }).catch(() => {});
-    });
+    }, this.#left.has(number));
     try {
       yield* readKeptRun(this.#runs.follow(number), { displays, refusal, watcher });
     } finally {

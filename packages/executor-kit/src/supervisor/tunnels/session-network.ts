@@ -33,6 +33,9 @@ export class SessionNetwork {
   #closed = false;
   /** Each running block has one, because the proxy does not know which block made a request. */
   readonly #watchers = new Set<(decision: NetworkDecision) => void>();
+  /** What was refused before the first of them, as much as a result keeps. */
+  #unwatched: readonly NetworkDecision[] = [];
+  #wasWatched = false;
 
   constructor(policy: AllowedNetwork, Proxy: NetworkProxyClass) {
     this.#make = () =>
@@ -40,7 +43,7 @@ export class SessionNetwork {
         ...policy,
         maxConnections,
         onRequest: (decision) => {
-          if (!decision.allowed) for (const refused of this.#watchers) refused(decision);
+          if (!decision.allowed) this.#refused(decision);
           policy.onRequest?.(decision);
         },
       });
@@ -78,16 +81,20 @@ export class SessionNetwork {
   /**
    * Calls a function for each refused request that a result would keep, before its program learns of it.
    *
+   * @param wasRunning - the programs were there before this network, so that what was refused before anything watched
+   *   is reported first. Default: false.
    * @returns what ends that.
    */
-  watchRefusals(refused: (decision: NetworkDecision) => void): () => void {
+  watchRefusals(refused: (decision: NetworkDecision) => void, wasRunning = false): () => void {
     let seen: readonly NetworkDecision[] = [];
     const watcher = (decision: NetworkDecision): void => {
       const distinct = distinctRefusals([...seen, decision]);
       if (distinct.length > seen.length) refused(decision);
       seen = distinct;
     };
+    this.#wasWatched = true;
     this.#watchers.add(watcher);
+    if (wasRunning) for (const decision of this.#unwatched) watcher(decision);
     return () => this.#watchers.delete(watcher);
   }
 
@@ -95,6 +102,11 @@ export class SessionNetwork {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#proxy?.close();
+  }
+
+  #refused(decision: NetworkDecision): void {
+    if (!this.#wasWatched) this.#unwatched = distinctRefusals([...this.#unwatched, decision]);
+    for (const refused of this.#watchers) refused(decision);
   }
 
   /** The proxy's own authority, if it terminates TLS for any host, and the public authorities, which the place may lack. */
