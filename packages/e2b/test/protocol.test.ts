@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { needs } from "@fenced/test-support";
 import { Sandbox } from "e2b";
@@ -53,6 +54,25 @@ describe("hostile clients", needs("python3", "bash"), () => {
     expect((await post("/process.Process/Nothing", "{}")).status).toBe(501);
     expect((await post("/init", "{}")).status).toBe(404);
     expect((await fetch(server.url, { headers: { "e2b-sandbox-id": "../x" } })).status).toBe(502);
+  });
+
+  it("cannot fill the server's memory with requests that they never complete", async () => {
+    const line = "POST /filesystem.Filesystem/Stat";
+    const open: Socket[] = [];
+    const refused: string[] = [];
+    // Of 20 times 15 MB, 17 fit.
+    for (let index = 0; index < 20; index += 1) {
+      const socket = rawRequest(server.url, line, { ...headers, "content-length": "16000000" });
+      socket.on("data", (data) => refused.push(data.toString().slice(0, 12)));
+      socket.write(Buffer.alloc(15_000_000, " "));
+      open.push(socket);
+    }
+    await expect.poll(() => refused, { timeout: 30_000 }).toEqual(Array<string>(3).fill("HTTP/1.1 429"));
+    const late = await post("/filesystem.Filesystem/Stat", Buffer.alloc(15_000_000, " "));
+    expect([late.status, await late.json()]).toMatchObject([429, { code: "resource_exhausted" }]);
+    for (const socket of open) socket.destroy();
+    const again = () => post("/filesystem.Filesystem/Stat", `{"path": "."}${" ".repeat(15_000_000)}`);
+    await expect.poll(async () => (await again()).status, { timeout: 30_000 }).toBe(200);
   });
 
   it("that stop reading make only their own command wait", async () => {

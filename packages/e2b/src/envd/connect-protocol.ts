@@ -6,14 +6,13 @@ import {
   type JsonValue,
   parseJson,
 } from "@fenced/core";
-import { joinSignals, untilAborted } from "@fenced/core/abort";
+import { joinSignals } from "@fenced/core/abort";
 import * as z from "zod";
+import { breakingBody } from "./breaking-body.ts";
 import { ConnectError } from "./connect-error.ts";
 import { envelope } from "./envelope.ts";
-import { readBody } from "./read-body.ts";
+import { BodyRefusal, readBody } from "./read-body.ts";
 
-/** Maximum length of a request's message, in bytes. */
-const longestMessage = 16_777_216;
 /** A message that ends a stream. */
 const endFlag = 2;
 
@@ -45,7 +44,8 @@ export async function unary<T>(
   handle: (message: T) => Promise<JsonValue>,
 ): Promise<Response> {
   try {
-    return Response.json(await handle(check(schema, parse(await messageOf(request)))));
+    using body = await readBody(request);
+    return Response.json(await handle(check(schema, parse(body.bytes))));
   } catch (error) {
     const problem = toConnectError(error, request.signal, report);
     return Response.json(problem, { status: problem.status });
@@ -64,13 +64,13 @@ export async function serverStream<T>(
 ): Promise<Response> {
   // Before the response: some clients take a broken connection for an end if it was not to be used again, as after an
   // unread request.
-  const received = await messageOf(request).catch((error: unknown) => toConnectError(error, request.signal, report));
+  const answer = await readBody(request).catch((error: unknown) => toConnectError(error, request.signal, report));
   const leaving = new AbortController();
   const signal = joinSignals(request.signal, ended, leaving.signal);
   const messages = async function* (): AsyncGenerator<Uint8Array, void, void> {
     try {
-      if (received instanceof ConnectError) throw received;
-      const message = check(schema, openEnvelope(received));
+      if (answer instanceof ConnectError) throw answer;
+      const message = check(schema, openEnvelope(answer.bytes));
       for await (const each of handle(message, { signal, headers: request.headers })) yield envelope(0, each);
       ended.throwIfAborted();
       yield envelope(endFlag, {});
@@ -79,20 +79,8 @@ export async function serverStream<T>(
       yield envelope(endFlag, { error: toConnectError(error, signal, report).toJSON() });
     }
   };
-  const pieces = messages();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      // A handler may wait for something that the end of the sandbox does not end.
-      const next = await untilAborted(pieces.next(), ended);
-      if (next.done === true) controller.close();
-      else controller.enqueue(next.value);
-    },
-    cancel() {
-      leaving.abort();
-      // What it holds is let go, also if it waits to be asked for more.
-      pieces.return().catch(() => {});
-    },
-  });
+  const received = answer instanceof ConnectError ? undefined : answer;
+  const body = breakingBody({ pieces: messages(), ended, leaving, received });
   return new Response(body, { headers: { "content-type": "application/connect+json" } });
 }
 
@@ -101,19 +89,13 @@ export async function serverStream<T>(
  */
 export function toConnectError(error: unknown, gone: AbortSignal, report: Callee["report"]): ConnectError {
   if (error instanceof ConnectError) return error;
+  if (error instanceof BodyRefusal) return new ConnectError("resource_exhausted", error.message);
   if (InvalidInputError.isInstance(error)) return new ConnectError("invalid_argument", error.message, { cause: error });
   if (ExecutorStoppedError.isInstance(error) || BackendUnavailableError.isInstance(error)) {
     return new ConnectError("unavailable", error.message, { cause: error });
   }
   if (!gone.aborted) report(error);
   return new ConnectError("internal", "Internal error; see the server's log", { cause: error });
-}
-
-/** @throws ConnectError if the request is too long. */
-async function messageOf(request: Request): Promise<Uint8Array> {
-  const bytes = await readBody(request, longestMessage);
-  if (bytes) return bytes;
-  throw new ConnectError("resource_exhausted", "The request has more than 16 MiB");
 }
 
 function parse(bytes: Uint8Array): unknown {

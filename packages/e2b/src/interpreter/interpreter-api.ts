@@ -2,8 +2,9 @@ import { parseJson } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
 import type { Sandbox } from "../control/sandbox.ts";
+import { breakingBody } from "../envd/breaking-body.ts";
 import { toConnectError } from "../envd/connect-protocol.ts";
-import { readBody } from "../envd/read-body.ts";
+import { BodyRefusal, readBody } from "../envd/read-body.ts";
 import { withKeepalives } from "../envd/with-keepalives.ts";
 import { line } from "./cell-lines.ts";
 import type { Context } from "./context.ts";
@@ -11,8 +12,6 @@ import { InterpreterFailure } from "./interpreter-failure.ts";
 
 /** After so many milliseconds without a line there is one that says nothing, because clients give up silent responses. */
 const keepaliveMs = 5000;
-/** Maximum length of a request in bytes. */
-const longestRequest = 16_777_216;
 
 const words = z.string().refine((value) => !value.includes("\0"), "must not contain a NUL character");
 const executeSchema = z.object({
@@ -66,28 +65,22 @@ async function serve(
 }
 
 async function execute(request: Request, { contexts, signal: ended }: Sandbox): Promise<Response> {
-  const { code, context_id: id, language, env_vars: env } = await parsed(request, executeSchema);
-  if (isGiven(id) && isGiven(language)) {
-    throw new InterpreterFailure(400, "Only one of context_id or language can be provided");
+  const received = await readBody(request);
+  try {
+    const { code, context_id: id, language, env_vars: env } = checked(received.bytes, executeSchema);
+    if (isGiven(id) && isGiven(language)) {
+      throw new InterpreterFailure(400, "Only one of context_id or language can be provided");
+    }
+    const context = isGiven(id) ? contexts.find(id) : contexts.forLanguage(language ?? undefined);
+    const leaving = new AbortController();
+    const signal = joinSignals(request.signal, ended, leaving.signal);
+    const pieces = linesOf(context, { code, env: env ?? {} }, signal);
+    const body = breakingBody({ pieces, ended, leaving, received });
+    return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
+  } catch (error) {
+    received[Symbol.dispose]();
+    throw error;
   }
-  const context = isGiven(id) ? contexts.find(id) : contexts.forLanguage(language ?? undefined);
-  const leaving = new AbortController();
-  const signal = joinSignals(request.signal, ended, leaving.signal);
-  const lines = linesOf(context, { code, env: env ?? {} }, signal);
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      // The connection breaks, which tells the client that the sandbox has ended.
-      const next = await untilAborted(lines.next(), ended);
-      if (next.done === true) controller.close();
-      else controller.enqueue(encoder.encode(next.value));
-    },
-    cancel() {
-      leaving.abort();
-      lines.return().catch(() => {});
-    },
-  });
-  return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
 }
 
 function isGiven(word: string | null | undefined): word is string {
@@ -98,11 +91,11 @@ async function* linesOf(
   context: Context,
   execution: Parameters<Context["execute"]>[0],
   signal: AbortSignal,
-): AsyncGenerator<string, void, void> {
+): AsyncGenerator<Uint8Array, void, void> {
   for await (const each of withKeepalives(context.execute(execution, signal), keepaliveMs)) {
-    yield each === "keepalive" ? line({ type: "keepalive" }) : each;
+    yield Buffer.from(each === "keepalive" ? line({ type: "keepalive" }) : each);
   }
-  yield line({ type: "end_of_execution" });
+  yield Buffer.from(line({ type: "end_of_execution" }));
 }
 
 /**
@@ -118,23 +111,28 @@ function assertMayUse({ headers }: Request, sandbox: Sandbox): void {
 
 /** @throws InterpreterFailure if the request is not what it must be. */
 async function parsed<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
-  const bytes = await readBody(request, longestRequest);
-  if (!bytes) throw new InterpreterFailure(413, "The request has more than 16 MiB");
+  using body = await readBody(request);
+  return checked(body.bytes, schema);
+}
+
+function checked<T>(bytes: Uint8Array, schema: z.ZodType<T>): T {
   let content: unknown;
   try {
     content = parseJson(bytes);
   } catch (cause) {
     throw new InterpreterFailure(422, "The request is not valid JSON", { cause });
   }
-  const checked = schema.safeParse(content);
-  if (checked.success) return checked.data;
-  const [issue] = checked.error.issues;
+  const found = schema.safeParse(content);
+  if (found.success) return found.data;
+  const [issue] = found.error.issues;
   throw new InterpreterFailure(422, `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "wrong"}`);
 }
 
 /** Clients show the text of a 404 and a 502, and the reason phrase of anything else. */
 function refusal(error: unknown, gone: AbortSignal, sandbox: Sandbox): Response {
-  if (error instanceof InterpreterFailure) return new Response(error.message, { status: error.status });
+  if (error instanceof InterpreterFailure || error instanceof BodyRefusal) {
+    return new Response(error.message, { status: error.status });
+  }
   const { message, code } = toConnectError(error, gone, sandbox.report);
   return new Response(message, { status: code === "unavailable" ? 502 : 500 });
 }
