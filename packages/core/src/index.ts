@@ -183,6 +183,7 @@ export {
   type NetworkPolicy,
   type NetworkRule,
   packageIndexes,
+  type UnknownHost,
 } from "./network/network-policy.ts";
 
 export type { RunEvent, RunEventsOptions, RunGap, SubmitOptions, SubmittedRun } from "./runs/submitted-run.ts";

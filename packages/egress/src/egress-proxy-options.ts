@@ -20,7 +20,10 @@ export interface EgressProxyOptions extends AllowedNetwork {
   readonly headTimeoutMs?: number | undefined;
   /** Milliseconds to look up a name and connect to it, and to get a credential's value. Default: 15,000. */
   readonly connectTimeoutMs?: number | undefined;
-  /** Milliseconds without a byte in either direction before a connection is closed. Default: 300,000. */
+  /**
+   * Milliseconds without a byte in either direction before a connection is closed, and for which one waits for the answer about an
+   * unknown host. Default: 300,000.
+   */
   readonly idleTimeoutMs?: number | undefined;
 }
 

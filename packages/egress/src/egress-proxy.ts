@@ -73,13 +73,28 @@ export class EgressProxy implements AsyncDisposable {
   /** @throws InvalidInputError if an option is unknown or wrong. */
   constructor(options: EgressProxyOptions) {
     const checked = checkOptions(egressProxyOptions, options, "EgressProxy");
-    const { allow, credentials = [], onRequest, resolve = resolveHost, connectTimeoutMs = 15_000 } = checked;
+    const {
+      allow,
+      credentials = [],
+      onUnknownHost,
+      onRequest,
+      resolve = resolveHost,
+      connectTimeoutMs = 15_000,
+    } = checked;
     const { maxConnections = 500, headTimeoutMs = 15_000, idleTimeoutMs = 300_000 } = checked;
     this.#settings = { maxConnections, headTimeoutMs, idleTimeoutMs };
     // Any loopback address counts: a listener on 127.0.0.1 may answer for others.
     const isOwn = (address: string, port: number): boolean =>
       this.#ports.has(port) && /^(?:127\.|0\.|::1?$)/.test(address);
-    this.#gatekeeper = new Gatekeeper({ allow, resolve, connectTimeoutMs, onRequest, isOwn });
+    this.#gatekeeper = new Gatekeeper({
+      allow,
+      resolve,
+      connectTimeoutMs,
+      onUnknownHost,
+      answerMs: idleTimeoutMs,
+      onRequest,
+      isOwn,
+    });
     this.#secrets = new CredentialDoor({
       gatekeeper: this.#gatekeeper,
       credentials,
@@ -195,7 +210,7 @@ export class EgressProxy implements AsyncDisposable {
     established: () => void,
   ): Promise<void> {
     const visit = { protocol, signal: visitor.signal };
-    const place = this.#gatekeeper.admit(host, port, visit);
+    const place = await this.#gatekeeper.admit(host, port, visit);
     if (this.#secrets.reads(place)) {
       established();
       await this.#secrets.enter(visitor, place);

@@ -24,8 +24,29 @@ export interface AllowedNetwork {
    * Default: the `hosts` file, then the name servers of Node's `dns` module, then the system. Cannot be dumped.
    */
   readonly resolve?: ((host: string, signal: AbortSignal) => Promise<readonly string[]>) | undefined;
+  /**
+   * Asked about a host that `allow` does not cover, such as by showing it to a person, while the connection waits, for five minutes. `true` allows the host
+   * at this port until the session ends; anything else refuses it for as long. Asked once for each host and port, also for several
+   * connections at the same time, and for at most 16 at a time; further ones are refused meanwhile. If it rejects, the connection is
+   * refused, and the next one asks again. Never asked about loopback, link-local, private and metadata addresses, and an allowed
+   * name that resolves to one is refused. A sandbox's code chooses the names: they may carry data. Default: such hosts are refused.
+   * Cannot be dumped.
+   *
+   * @param signal - aborted when no connection waits for the answer any longer. It still counts for later ones.
+   *
+   * @example
+   * onUnknownHost: async ({ host, port }) => (await ask(`May the code connect to ${host}:${port}?`)) === "yes",
+   */
+  readonly onUnknownHost?: ((host: UnknownHost, signal: AbortSignal) => boolean | Promise<boolean>) | undefined;
   /** Called with each decision as it is made. Errors that it throws are ignored. Cannot be dumped. */
   readonly onRequest?: ((decision: NetworkDecision) => void) | undefined;
+}
+
+/** A host that code wants to connect to, and that its policy does not list. */
+export interface UnknownHost {
+  /** The name or address in canonical form: lower case, `xn--` for other alphabets; no control characters. */
+  readonly host: string;
+  readonly port: number;
 }
 
 /**

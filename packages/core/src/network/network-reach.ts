@@ -4,6 +4,6 @@ import type { NetworkPolicy } from "./network-policy.ts";
 /** A policy as `ExecutorCapabilities.network`; empty if it can change while code runs. */
 export function networkReach(policy: NetworkPolicy): Pick<ExecutorCapabilities, "network"> {
   if (typeof policy === "string") return { network: policy };
-  if (typeof policy.allow === "function") return {};
+  if (typeof policy.allow === "function" || policy.onUnknownHost) return {};
   return { network: policy.allow.map((entry) => (typeof entry === "string" ? entry : entry.host)) };
 }

@@ -49,6 +49,7 @@ export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
   ),
   credentials: z.array(credential).exactOptional(),
   resolve: callbackOption<(host: string, signal: AbortSignal) => Promise<readonly string[]>>().exactOptional(),
+  onUnknownHost: callbackOption<NonNullable<AllowedNetwork["onUnknownHost"]>>().exactOptional(),
   onRequest: callbackOption<(decision: NetworkDecision) => void>().exactOptional(),
 };
 

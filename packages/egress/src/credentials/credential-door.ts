@@ -86,7 +86,7 @@ export class CredentialDoor {
     const path = pathOf(request, host);
     const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
     // The connection may be older than the list of allowed hosts.
-    gatekeeper.admit(place.host, place.port, visit);
+    await gatekeeper.admit(place.host, place.port, visit);
     const rules = gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
     const ca = [...credentials, ...rules].flatMap((each) => each.ca ?? []);
     const patience = joinSignals(visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));

@@ -12,6 +12,7 @@ import {
   unclearPath,
 } from "@fenced/core/network";
 import { ownKind, specialKind } from "./address-kind.ts";
+import { HostQuestions } from "./host-questions.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
 
 /** Settings of a gatekeeper. */
@@ -19,6 +20,9 @@ export interface GatekeeperOptions {
   readonly allow: AllowedNetwork["allow"];
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly connectTimeoutMs: number;
+  readonly onUnknownHost: AllowedNetwork["onUnknownHost"];
+  /** Milliseconds for which a connection waits for its answer. */
+  readonly answerMs: number;
   readonly onRequest: ((decision: NetworkDecision) => void) | undefined;
   /** Whether this proxy itself listens on the port. */
   readonly isOwn: (address: string, port: number) => boolean;
@@ -42,9 +46,11 @@ export interface Place {
 export class Gatekeeper {
   readonly #listed: AllowList;
   readonly #options: GatekeeperOptions;
+  readonly #questions: HostQuestions | undefined;
 
   constructor(options: GatekeeperOptions) {
     this.#options = options;
+    this.#questions = options.onUnknownHost && new HostQuestions(options.onUnknownHost, options.answerMs);
     this.#listed = new AllowList(typeof options.allow === "function" ? [] : options.allow);
   }
 
@@ -60,18 +66,34 @@ export class Gatekeeper {
   }
 
   /**
-   * The requested place, if it is listed. Reports only a refusal; `open` reports the outcome.
+   * The requested place, if it is listed, or if whoever was asked about it allows it. Reports only a refusal; `open` reports the outcome.
    *
-   * @throws Refusal
+   * @throws Refusal; the reason of the visit's signal.
    */
-  admit(host: string, port: number, visit: Visit): Place {
+  async admit(host: string, port: number, visit: Visit): Promise<Place> {
     const canonical = canonicalHost(host);
     const place = { host: canonical ?? printable(host), port };
-    return this.#watched(place, visit, () => {
+    const isAsked = this.#watched(place, visit, () => {
       if (canonical === undefined) throw new Refusal(400, `"${place.host}" is not a host name or an address`, true);
-      this.#allowed.checkName(place);
-      return place;
+      const problem = this.#allowed.problemWith(place);
+      if (problem && !this.#isAskedAbout(place)) throw problem;
+      return problem !== undefined;
     });
+    if (isAsked) await this.#ask(place, visit);
+    return place;
+  }
+
+  #isAskedAbout({ host }: Place): boolean {
+    return this.#questions !== undefined && !(isAddress(host) && specialAddress(host) !== undefined);
+  }
+
+  async #ask(place: Place, visit: Visit): Promise<void> {
+    try {
+      await this.#questions?.admit(place, visit.signal);
+    } catch (error) {
+      this.#reportRefusal(place, visit, error);
+      throw error;
+    }
   }
 
   /** The rules for a place to which only some requests are allowed, so that they must be read; `undefined` for any other place. */
@@ -166,11 +188,14 @@ export class Gatekeeper {
     try {
       return check();
     } catch (error) {
-      if (error instanceof Refusal && error.denied) {
-        this.#report({ allowed: false, ...about(visit), ...place, reason: error.message });
-      }
+      this.#reportRefusal(place, visit, error);
       throw error;
     }
+  }
+
+  #reportRefusal(place: Place, visit: Visit, error: unknown): void {
+    if (!(error instanceof Refusal && error.denied)) return;
+    this.#report({ allowed: false, ...about(visit), ...place, reason: error.message });
   }
 
   #report(decision: NetworkDecision): void {
@@ -199,19 +224,19 @@ class AllowList {
     return this.#patterns.filter((pattern) => matchesHost(pattern, host, port));
   }
 
-  /** @throws Refusal if no entry matches the place. */
-  checkName({ host, port }: Place): void {
-    if (this.#patterns.some((pattern) => matchesHost(pattern, host, port))) return;
+  /** Why no entry matches the place; `undefined` if one does. */
+  problemWith({ host, port }: Place): Refusal | undefined {
+    if (this.#patterns.some((pattern) => matchesHost(pattern, host, port))) return undefined;
     const named = this.#patterns.some(
       (pattern) => pattern.port !== undefined && matchesHost(pattern, host, pattern.port),
     );
     const what = named ? `port ${port} of ${host}` : host;
-    throw new Refusal(403, `${what} is not in this executor's network policy`, true);
+    return new Refusal(403, `${what} is not in this executor's network policy`, true);
   }
 
   /** Why an address must not be dialed, as text after "is". */
   refusedKind(address: string, port: number): string | undefined {
-    const kind = specialKind(address) ?? ownKind(address);
+    const kind = specialAddress(address);
     if (kind === undefined) return undefined;
     return this.#patterns.some((pattern) => !pattern.below && matchesHost(pattern, address, port)) ? undefined : kind;
   }
@@ -223,6 +248,11 @@ class AllowList {
  */
 const overrides =
   /^(?:x-http-method(?:-override)?|x-method-override|x-original-(?:method|url|uri)|x-rewrite-url|x-forwarded-(?:method|path|prefix|uri)|destination|x-(?:amz|goog|ms|oss|cos|obs)-(?:copy|rename)-source)$/i;
+
+/** What kind of address it is that code must not reach unless it is listed itself, as text after "is". */
+function specialAddress(address: string): string | undefined {
+  return specialKind(address) ?? ownKind(address);
+}
 
 /** Addresses to try per name: dialing a name with thousands would take hours. */
 const mostAddresses = 8;

@@ -67,7 +67,7 @@ export class HttpDoor {
     checkFraming(request);
     const url = targetOf(request);
     const visit = { protocol: "http", method: request.method ?? "GET", signal: visitor.signal } as const;
-    const place = gatekeeper.admit(url.hostname, Number(url.port === "" ? 80 : url.port), visit);
+    const place = await gatekeeper.admit(url.hostname, Number(url.port === "" ? 80 : url.port), visit);
     const path = `${url.pathname}${url.search}`;
     gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
     const socket = await gatekeeper.open(place, visit);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { networkInterfaces } from "node:os";
-import { describeCodeResult, InvalidInputError, type NetworkDecision } from "@fenced/core";
+import { setTimeout as delay } from "node:timers/promises";
+import { describeCodeResult, InvalidInputError, type NetworkDecision, type UnknownHost } from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { CommonExecutorOptions } from "../common-executor-options.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
@@ -57,6 +58,32 @@ const reach: readonly ConformanceCase[] = [
       const result = await kit.succeed(executor, python(fetching(`http://good.example:${host.port}/page`)));
       assert.equal(result.output, `good.example:${host.port} /page\n`);
       assert.equal(result.network, undefined, "nothing was refused");
+    },
+  },
+  {
+    name: "asks about a host that is not listed while the connection waits",
+    needs: inPython,
+    async run(kit) {
+      await using host = await echo();
+      const asked: string[] = [];
+      const onUnknownHost = async (unknown: UnknownHost): Promise<boolean> => {
+        asked.push(`${unknown.host}:${unknown.port}`);
+        await delay(200);
+        return unknown.host === "new.example";
+      };
+      const executor = await kit.create({ network: policy({ onUnknownHost }) });
+      const urls = [`http://new.example:${host.port}/`, `http://other.example:${host.port}/`];
+      const result = await kit.succeed(executor, python([...urls, ...urls].map(fetching).join("")));
+      const [answer, refusal] = [`new.example:${host.port} /\n`, `403 port ${host.port} of other.example[^]*`];
+      assert.match(result.output, new RegExp(`^${`${answer}${refusal}`.repeat(2)}$`));
+      assert.deepEqual(
+        asked,
+        ["new.example", "other.example"].map((name) => `${name}:${host.port}`),
+      );
+      assert.deepEqual(
+        result.network?.map(({ host: name }) => name),
+        ["other.example"],
+      );
     },
   },
   {
