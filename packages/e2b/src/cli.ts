@@ -10,7 +10,7 @@ import { directoryStore } from "@fenced/checkpoints";
 import { FencedError, InvalidInputError } from "@fenced/core";
 import { nodeListener, onInterruption } from "@fenced/core/runtime";
 import { type CliOptions, parseOptions, UsageError } from "./cli/parse-options.ts";
-import { checkTemplates, templatesOf } from "./cli/templates.ts";
+import { CliTemplates } from "./cli/templates.ts";
 import { createE2BHandler } from "./create-e2b-handler.ts";
 
 const interrupted = onInterruption();
@@ -29,8 +29,9 @@ async function run(options: CliOptions): Promise<void> {
   const { port, host, domain, maxSandboxes, state } = options;
   // Without a directory, paused sandboxes and snapshots last as long as the server.
   await using kept = state === undefined ? await temporaryDirectory() : undefined;
+  await using made = new CliTemplates(options, say);
   await using handler = createE2BHandler({
-    templates: templatesOf(options),
+    templates: made.templates,
     apiKeys: [key],
     maxSandboxes,
     ...(state !== undefined && { stateDirectory: state }),
@@ -56,7 +57,7 @@ async function run(options: CliOptions): Promise<void> {
   if (!["localhost", "::1"].includes(host) && !host.startsWith("127.")) {
     say("Warning: the server accepts connections from other machines, without encryption.");
   }
-  const checking = checkTemplates(options, say, interrupted);
+  const checking = made.check(say, interrupted);
   if (!interrupted.aborted) await once(interrupted, "abort");
   await checking;
   server.close();

@@ -11,6 +11,7 @@ import { needs } from "@fenced/test-support";
 import { Sandbox } from "e2b";
 import { describe, expect, it } from "vitest";
 import { parseOptions, UsageError } from "../src/cli/parse-options.ts";
+import { CliTemplates } from "../src/cli/templates.ts";
 import { apiKey } from "./support/start-server.ts";
 
 const program = fileURLToPath(new URL("../src/cli.ts", import.meta.url));
@@ -29,6 +30,8 @@ describe("fenced-e2b", () => {
     [["--template", "a=b", "--template", "a=c"], "a is given twice"],
     [["--port", "-1"], "--port"],
     [["--network", "some"], "Allowed choices are open, none"],
+    [["--ready", "-1"], "at least 0"],
+    [["--ready", "1", "--state", "there"], "cannot be combined with --state"],
     [["--nonsense"], "All options: fenced-e2b --help"],
   ])("explains what is wrong with %j", (args, message) => {
     expect(() => parseOptions(args)).toThrow(UsageError);
@@ -122,10 +125,31 @@ describe("fenced-e2b", () => {
   });
 
   it(
+    "has sandboxes ready for clients that ask for nothing special",
+    { ...needs("bubblewrap", "python3"), timeout: 120_000 },
+    async () => {
+      const options = parseOptions(["--template", "base=os-sandbox", "--ready", "1"]);
+      const errors: unknown[] = [];
+      if (!options) throw new Error("there are no options");
+      await using made = new CliTemplates(options, (error) => void errors.push(error));
+      const { signal } = new AbortController();
+      await made.check((message) => void errors.push(message), signal);
+      const create = made.templates["base"];
+      if (!create) throw new Error("there is no template");
+      const request = { template: "base", env: {}, restore: undefined, signal };
+      await using ready = await create({ ...request, allowInternetAccess: true });
+      await using other = await create({ ...request, allowInternetAccess: false });
+      expect([ready.workspacePath, other.workspacePath]).toEqual([expect.any(String), undefined]);
+      const { output } = await ready.executeCodeBlocks([{ language: "python", code: "print(1)" }]);
+      expect([output, errors]).toEqual(["1\n", []]);
+    },
+  );
+
+  it(
     "runs sandboxes of this machine, with a random key",
     { ...needs("bubblewrap", "python3"), timeout: 120_000 },
     async () => {
-      const { child, line } = start(["--template", "base=os-sandbox"], { FENCED_E2B_API_KEY: "" });
+      const { child, line } = start(["--template", "base=os-sandbox", "--ready", "2"], { FENCED_E2B_API_KEY: "" });
       try {
         const url = await line();
         const key = (await line()).replace("E2B_API_KEY=", "");

@@ -20,6 +20,8 @@ export interface CliOptions {
   readonly domain?: string | undefined;
   readonly network?: "open" | "none" | undefined;
   readonly maxSandboxes: number;
+  /** How many executors of each template are kept started for the next sandboxes. */
+  readonly ready: number;
   readonly state?: string | undefined;
 }
 
@@ -33,7 +35,8 @@ line that the server prints. The key is that of FENCED_E2B_API_KEY, or a random 
 
 A template is an image for Docker or Podman that has Python 3.8 or later, or os-sandbox, which shows this machine's
 programs to the code. With --state, sandboxes outlive the server; without, they end with it. Without --network, code in
-containers reaches only package indexes, and code in the OS sandbox nothing.`;
+containers reaches only package indexes, and code in the OS sandbox nothing. With --ready, a new sandbox is there at
+once, unless it may not use the network or begins with a snapshot; those are started as before.`;
 
 /**
  * @returns the options, or `undefined` if help was printed instead.
@@ -52,6 +55,9 @@ export function parseOptions(args: readonly string[]): CliOptions | undefined {
   const names = options.template.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new UsageError(`--template: ${twice} is given twice.`);
+  if (options.ready > 0 && options.state !== undefined) {
+    throw new UsageError("--ready: it cannot be combined with --state, since what is ready ends with the server.");
+  }
   return options;
 }
 
@@ -68,7 +74,8 @@ function createCommand(): Command {
     .option("--host <address>", "the address to listen on", "127.0.0.1")
     .option("--domain <name>", "the domain whose subdomains lead to this server")
     .addOption(new Option("--network <policy>", "what code can reach").choices(["open", "none"]))
-    .option("--max-sandboxes <number>", "maximum number of sandboxes that run", wholeFrom1, 32)
+    .option("--max-sandboxes <number>", "maximum number of sandboxes that run", whole(1), 32)
+    .option("--ready <number>", "how many sandboxes of each template to keep started for the next clients", whole(0), 0)
     .option("--state <directory>", "keeps sandboxes for the next server with the same directory")
     .addHelpText("after", help)
     .configureOutput({ writeErr: () => undefined })
@@ -81,9 +88,11 @@ function template(text: string, before: readonly GivenTemplate[]): readonly Give
   throw new InvalidArgumentError("It must be a name and an image, such as base=python:3-slim.");
 }
 
-function wholeFrom1(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number, at least 1.");
+function whole(from: 0 | 1): (text: string) => number {
+  return (text) => {
+    if (/^(?:0|[1-9]\d{0,8})$/.test(text) && Number(text) >= from) return Number(text);
+    throw new InvalidArgumentError(`It must be a whole number, at least ${from}.`);
+  };
 }
 
 function port(text: string): number {
