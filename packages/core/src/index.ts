@@ -106,11 +106,13 @@ export type {
   ExtractOptions,
   ExtractReceipt,
   FileEntry,
+  FileEvent,
   FileInfo,
   FileStat,
   ListOptions,
   ReadStreamOptions,
   StatOptions,
+  WatchOptions,
   WorkspaceFiles,
   WriteOptions,
 } from "./execution/workspace-files.ts";

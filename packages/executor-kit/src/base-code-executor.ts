@@ -171,7 +171,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     if (!place) return this.offered;
     const { facts } = place;
     if (this.#known?.facts !== facts) {
-      const files = place.files.features;
+      const files = [...place.files.features, ...(place.watch ? (["watch"] as const) : [])];
       this.#known = { facts, capabilities: { ...this.offered, ...facts.capabilities, files } };
     }
     return this.#known.capabilities;

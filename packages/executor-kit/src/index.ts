@@ -67,6 +67,7 @@ export {
   type ProgramRun,
 } from "./run/block-run.ts";
 export { feedProgram, isLiveInput } from "./processes/program-input.ts";
+export type { WatchRequest } from "./supervisor/files/watch-directory.ts";
 export { networkVariables } from "./supervisor/tunnels/session-network.ts";
 export { OutputStreams } from "./run/output-streams.ts";
 export { type OutputPiece, type Sink, writeAll } from "./run/sink.ts";

@@ -3,6 +3,7 @@ import {
   BackendUnavailableError,
   type ExecutorCapabilities,
   type ExecutorUsage,
+  type FileEvent,
   type JsonObject,
   type LeftRun,
   type RunEvent,
@@ -13,6 +14,7 @@ import type { WaitingCall } from "./host-calls/waiting-call.ts";
 import type { BlockOutcome, BlockRun, LeftProgram, ProgramRun } from "./run/block-run.ts";
 import type { RunNote, RunRecord } from "./run/kept-run.ts";
 import type { Sink } from "./run/sink.ts";
+import type { WatchRequest } from "./supervisor/files/watch-directory.ts";
 import type { BackendFiles } from "./workspace/backend-files.ts";
 
 /** What is true of a place: plain data, made once when it opens. */
@@ -132,6 +134,12 @@ export interface Place {
 
   /** The files that blocks see. */
   readonly files: BackendFiles;
+
+  /**
+   * Watches a directory of the workspace: yields `undefined` once it does, and then what happens, until the signal is
+   * aborted. Default: directories cannot be watched.
+   */
+  readonly watch?: ((request: WatchRequest) => AsyncGenerator<FileEvent | undefined, void, void>) | undefined;
 
   /**
    * Measures the disk space of the workspace where the programs run, so that deleted files that they hold open count,

@@ -25,6 +25,7 @@ import {
   runsFromAnywhere,
   type Sink,
 } from "@fenced/executor-kit";
+import { type FilesRunner, watchDirectory } from "@fenced/executor-kit/supervisor";
 import { HostGround } from "./host-ground.ts";
 import { findLanguages, type FoundLanguages } from "./languages/find-languages.ts";
 import { PipeSupply } from "./processes/pipes.ts";
@@ -184,6 +185,19 @@ export class ProcessPlace implements Place {
 
   get files(): DirectoryFiles {
     return this.#parts.ground.directories.files();
+  }
+
+  /** Needs inotify and Python. */
+  get watch(): Place["watch"] {
+    const { languages, ground } = this.#parts;
+    const [python] = languages.found.get("python")?.command ?? [];
+    const isKnown = python !== undefined && !this.#settings.givenLanguages.has("python");
+    if (process.platform !== "linux" || !isKnown) return undefined;
+    const runner: FilesRunner = {
+      run: ({ argv: [, ...words], env }, sink) => this.#run([python, ...words], { env }, sink),
+    };
+    const place = { workspace: ground.directories.workDirectory, python, supervisor: () => Promise.resolve(runner) };
+    return (request) => watchDirectory(place, request);
   }
 
   async diskUsage(atMost: number): Promise<number> {

@@ -39,6 +39,7 @@ import { stream } from "./cases/stream.ts";
 import { terminals } from "./cases/terminals.ts";
 import { timeout } from "./cases/timeout.ts";
 import { usage } from "./cases/usage.ts";
+import { watchedDirectories } from "./cases/watched-directories.ts";
 import { workspaceLimit } from "./cases/workspace-limit.ts";
 import { workspace } from "./cases/workspace.ts";
 import type { ConformanceGroup } from "./conformance-case.ts";
@@ -73,6 +74,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   files,
   fileOperations,
   fileStreams,
+  watchedDirectories,
   archives,
   checkpoint,
   filename,

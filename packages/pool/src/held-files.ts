@@ -4,11 +4,13 @@ import type {
   ExtractOptions,
   ExtractReceipt,
   FileEntry,
+  FileEvent,
   FileInfo,
   FileStat,
   ListOptions,
   ReadStreamOptions,
   StatOptions,
+  WatchOptions,
   WorkspaceFiles,
   WriteOptions,
 } from "@fenced/core";
@@ -91,6 +93,10 @@ export class HeldFiles implements WorkspaceFiles {
     return this.#change(({ files }) => files.makeDirectory(path));
   }
 
+  watch(path: string, options: WatchOptions = {}): AsyncGenerator<FileEvent, void, void> {
+    return this.#stream(options.signal, ({ files }, signal) => files.watch(path, { ...options, signal }));
+  }
+
   writeStream(path: string, options?: WriteOptions): WritableStream<Uint8Array> {
     let opened: Promise<Opened> | undefined;
     const open = (): Promise<Opened> => (opened ??= this.#openWriter(path, options));
@@ -137,10 +143,10 @@ export class HeldFiles implements WorkspaceFiles {
     return this.#use(({ files }) => files.download(paths, toDirectory));
   }
 
-  async *#stream(
+  async *#stream<T>(
     signal: AbortSignal | undefined,
-    open: (executor: CodeExecutor, signal: AbortSignal) => ReadableStream<Uint8Array>,
-  ): AsyncGenerator<Uint8Array, void, void> {
+    open: (executor: CodeExecutor, signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void, void> {
     const { holder, executor, letGo } = await this.#hold(signal);
     try {
       yield* open(executor, joinSignals(holder.signal, signal));

@@ -1,9 +1,9 @@
 /**
  * Something that `CodeExecutor.files` can do beyond reading, writing, listing and removing files. `directories`:
  * `makeDirectory` and `move`; `modes`: permissions, read and set; `links`: `linkTarget` and `followLinks: false` of `stat`;
- * `trees`: archives and checkpoints keep permissions, times, links and empty directories.
+ * `trees`: archives and checkpoints keep permissions, times, links and empty directories; `watch`: `watch`.
  */
-export type FileFeature = "directories" | "modes" | "links" | "trees";
+export type FileFeature = "directories" | "modes" | "links" | "trees" | "watch";
 
 /**
  * What an executor can do. Before `start()` this lists what it is designed for, afterwards what is actually available.

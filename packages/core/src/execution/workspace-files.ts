@@ -61,6 +61,30 @@ export interface WriteOptions {
   readonly mode?: number | undefined;
 }
 
+/** How `watch` watches a directory. */
+export interface WatchOptions {
+  /** Watch what is below subdirectories, too, also of those that are made later. Default: false. */
+  readonly recursive?: boolean | undefined;
+  /** Ends the events; that is not an error. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Something that happened in a watched directory. */
+export interface FileEvent {
+  /**
+   * - `start`: the first event; from now on, what happens is seen;
+   * - `create`: there is something new at the path, or something was moved there, as `files.write()` does;
+   * - `write`: the content has changed;
+   * - `chmod`: permissions, owner or times have changed;
+   * - `rename`: it is no longer at the path, because it was moved from there;
+   * - `remove`: it is no longer there;
+   * - `overflow`: more has happened than could be kept or watched, so events are missing: look with `list`.
+   */
+  readonly type: "start" | "create" | "write" | "chmod" | "rename" | "remove" | "overflow";
+  /** Path relative to the workspace; the watched directory's own for `start` and `overflow`, and when it is gone itself. */
+  readonly path: string;
+}
+
 /** What `archive` packs. */
 export interface ArchiveOptions {
   /** The directory to pack; the paths in the archive are relative to it. Default: the workspace. */
@@ -186,6 +210,29 @@ export interface WorkspaceFiles {
    * @throws InvalidInputError if a part of the path is a file; also where `capabilities.files` has no `"directories"`.
    */
   makeDirectory(path: string): Promise<void>;
+
+  /**
+   * Watches a directory, without following links and without the executor's own temporary files: yields what happens there, whoever does it, as long as something reads.
+   * Begins with the first read. Ends without an error when `signal` is aborted, the loop is left, the executor is stopped or
+   * restarted, or the directory itself is moved or removed, which is the last event. A change can cause several events, and what is in
+   * a new subdirectory is reported even if it was there before. What happens while nobody reads waits in the place, up to its
+   * kernel's limit of usually 16,384 events. Directories that code's user may not read are not watched. At most 64 directories can be
+   * watched at once.
+   *
+   * Only what the kernel under the code does is seen: not what others do on a network file system, and, where that kernel is not
+   * this host's, not what this host does in a `workDir` that it shares.
+   *
+   * Code in the place can make events, hide them, and end the watching.
+   *
+   * @throws FileNotFoundError if there is no such directory.
+   * @throws InvalidInputError if `capabilities.files` has no `"watch"`, with `recursive` there are more than 8192
+   * directories or 256 levels, or the place lets nobody watch (more).
+   * @throws BackendUnavailableError if the watching ends by itself, for example because code has ended it.
+   *
+   * @example
+   * for await (const { type, path } of executor.files.watch("src", { recursive: true, signal })) console.log(type, path);
+   */
+  watch(path: string, options?: WatchOptions): AsyncGenerator<FileEvent, void, void>;
 
   /**
    * Packs a directory as an uncompressed tar archive (POSIX pax), without reading ahead: files, and where `capabilities.files`

@@ -4,7 +4,6 @@ It runs as the user of the sandbox's programs and can do nothing that these cann
 object and bytes. Python 3.8 or later, Linux, standard library only.
 """
 
-import ctypes
 import errno
 import json
 import os
@@ -17,9 +16,11 @@ import sys
 import threading
 import time
 
+import _fenced_watches as directories
+
 PIECE = 262_144
-# Files that are open at the same time, directories that are watched, and entries of one answer.
-MOST_OPEN, MOST_WATCHED, MOST_ENTRIES = 128, 8192, 20_000
+# Files that are open at the same time, as well as watchers; and entries of one answer.
+MOST_OPEN, MOST_ENTRIES = 128, 20_000
 # Bytes of an answer's JSON text; the server takes no longer one.
 MOST_TEXT = 16_777_216
 METADATA = "user.e2b."
@@ -52,6 +53,7 @@ CODES = {
     errno.ENAMETOOLONG: "invalid_argument",
     errno.ENXIO: "invalid_argument",
     errno.ELOOP: "failed_precondition",
+    errno.ENOSYS: "unimplemented",
 }
 
 
@@ -374,117 +376,67 @@ def do_close(request):
     return {}
 
 
-# Events of inotify: what the kernel calls them, and what they are here.
-IN_MODIFY, IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE = 2, 4, 64, 128, 256, 512
-IN_Q_OVERFLOW, IN_IGNORED, IN_ISDIR, IN_ONLYDIR = 1 << 14, 1 << 15, 1 << 30, 1 << 24
-WATCHED = IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_ONLYDIR
-TYPES = (
-    (IN_CREATE | IN_MOVED_TO, "EVENT_TYPE_CREATE"),
-    (IN_MOVED_FROM, "EVENT_TYPE_RENAME"),
-    (IN_ATTRIB, "EVENT_TYPE_CHMOD"),
-    (IN_MODIFY, "EVENT_TYPE_WRITE"),
-    (IN_DELETE, "EVENT_TYPE_REMOVE"),
-)
+EVENTS = {
+    "create": "EVENT_TYPE_CREATE",
+    "rename": "EVENT_TYPE_RENAME",
+    "chmod": "EVENT_TYPE_CHMOD",
+    "write": "EVENT_TYPE_WRITE",
+    "remove": "EVENT_TYPE_REMOVE",
+}
 
 
-class Watch:
+class Watcher:
     """Watches a directory until it is told to stop."""
 
     def __init__(self, number, path, recursive, with_entries):
         self.number = number
         self.root = path
-        self.recursive = recursive
         self.with_entries = with_entries
-        self.directories = {}
-        self.libc = ctypes.CDLL(None, use_errno=True)
-        self.inotify = self.libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        if self.inotify < 0:
-            raise OSError(ctypes.get_errno(), "the directory cannot be watched")
-        self.stopped, self.stop = os.pipe()
         try:
-            self.add(path)
-        except BaseException:
-            self.close()
+            # The path may lead through links: clients see all of the sandbox.
+            self.watch = directories.Watch(
+                lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), recursive
+            )
+        except directories.TooMuch as error:
+            raise Refused("resource_exhausted", error.strerror) from None
+        try:
+            self.stopped, self.stop = os.pipe()
+        except OSError:
+            self.watch.close()
             raise
-
-    def add(self, path):
-        if len(self.directories) >= MOST_WATCHED:
-            raise Refused("resource_exhausted", "more than %d directories cannot be watched" % MOST_WATCHED)
-        number = self.libc.inotify_add_watch(self.inotify, os.fsencode(path), WATCHED)
-        if number < 0:
-            raise OSError(ctypes.get_errno(), "the directory cannot be watched: " + path)
-        self.directories[number] = path
-        found = []
-        if self.recursive:
-            for name in sorted(os.listdir(path)):
-                below = os.path.join(path, name)
-                found.append(below)
-                if stat.S_ISDIR(os.lstat(below).st_mode):
-                    found += self.add(below)
-        return found
 
     def run(self):
         try:
-            while True:
-                ready, _, _ = select.select([self.inotify, self.stopped], [], [])
+            while not self.watch.over:
+                ready, _, _ = select.select([self.watch.descriptor, self.stopped], [], [])
                 if self.stopped in ready:
                     return
-                data, at = os.read(self.inotify, 65_536), 0
-                while at < len(data):
-                    number, mask, _, length = struct.unpack_from("iIII", data, at)
-                    name = data[at + 16 : at + 16 + length].rstrip(b"\0")
-                    at += 16 + length
-                    self.take(number, mask, os.fsdecode(name))
+                for event, path in self.watch.read():
+                    if event == "overflow":
+                        raise Refused("resource_exhausted", "more has happened than could be watched or sent")
+                    if path:
+                        self.tell(event, os.fsdecode(path))
         finally:
             watches.pop(self.number, None)
-            self.close()
-
-    def take(self, number, mask, name):
-        if mask & IN_Q_OVERFLOW:
-            raise Refused("resource_exhausted", "files change faster than events are sent")
-        if mask & IN_IGNORED:
-            self.directories.pop(number, None)
-            return
-        parent = self.directories.get(number)
-        if parent is None or not name:
-            return
-        path = os.path.join(parent, name)
-        for bits, event in TYPES:
-            if mask & bits:
-                self.tell(event, path)
-        if self.recursive and mask & IN_ISDIR and mask & (IN_CREATE | IN_MOVED_TO):
-            try:
-                found = self.add(path)
-            except FileNotFoundError:
-                return
-            for each in found:
-                # What was made before the directory was watched.
-                self.tell("EVENT_TYPE_CREATE", each)
-                if os.path.isfile(each):
-                    self.tell("EVENT_TYPE_WRITE", each)
+            self.watch.close()
+            for descriptor in (self.stopped, self.stop):
+                os.close(descriptor)
 
     def tell(self, event, path):
-        said = {"name": os.path.relpath(path, self.root), "type": event}
-        if self.with_entries and event not in ("EVENT_TYPE_REMOVE", "EVENT_TYPE_RENAME"):
+        said = {"name": path, "type": EVENTS[event]}
+        if self.with_entries and event not in ("remove", "rename"):
             try:
-                said["entry"] = entry_of(path)
+                said["entry"] = entry_of(os.path.join(self.root, path))
             except OSError:
                 pass
         send({"id": self.number, "event": said})
-
-    def close(self):
-        for descriptor in (self.inotify, self.stopped, self.stop):
-            try:
-                os.close(descriptor)
-            except OSError:
-                pass
 
 
 def do_watch(request):
     path = directory(resolve(request["path"]))
     if len(watches) >= MOST_OPEN:
         raise Refused("resource_exhausted", "too many directories are being watched")
-    watch = Watch(request["id"], path, request["recursive"], request["entries"])
+    watch = Watcher(request["id"], path, request["recursive"], request["entries"])
     watches[watch.number] = watch
     send({"id": watch.number, "event": {"started": True}})
     watch.run()
@@ -586,6 +538,5 @@ def main():
             send({"id": request["id"], "error": problem(refused)})
 
 
-if __name__ == "__main__":
-    sys.setrecursionlimit(5000)
-    main()
+sys.setrecursionlimit(5000)
+main()

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { type ExecutorProcesses, isJsonValue, type JsonObject, parseJson, type WritableProcess } from "@fenced/core";
 import { within } from "@fenced/core/abort";
+import { watchingText } from "@fenced/executor-kit/interpreter";
 import * as z from "zod";
 import { ConnectError, isConnectCode } from "../envd/connect-error.ts";
 import { encodeFrame, type Frame, readFrames } from "./frames.ts";
 import { serverProgram } from "./server-programs.ts";
 import { WatchedEvents } from "./watched-events.ts";
 
-const guestProgram: string = readFileSync(new URL("./guest.py", import.meta.url), "utf8");
+const guestProgram: string = watchingText(readFileSync(new URL("./guest.py", import.meta.url), "utf8"));
 
 /** How long a request may take in milliseconds: a file system in the sandbox may never answer. */
 const patienceMs = 60_000;

@@ -25,6 +25,7 @@ describe("E2B", needs("bubblewrap", "python3", "bash", "node"), () => {
       "programs that run",
       "terminals",
       "addresses",
+      "watched directories",
       "host functions",
       "network policy",
       "session that outlives its program",

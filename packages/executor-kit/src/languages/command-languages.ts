@@ -59,7 +59,7 @@ export function commandLineCapabilities(
     displays: false,
     functions: languages.filter((language) => language === "python" || language === "javascript"),
     stdin: true,
-    files: treeFileFeatures,
+    files: [...treeFileFeatures, "watch"],
   };
 }
 

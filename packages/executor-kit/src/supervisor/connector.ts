@@ -24,6 +24,8 @@ export type ProgramRunner = Pick<Supervisor, "run" | "reset" | "fail"> &
       | "framesOf"
       | "leftPrograms"
       | "connect"
+      | "watcher"
+      | "isCut"
     >
   >;
 

@@ -33,6 +33,8 @@ export {
   type SupervisedFilesSettings,
   type UnlistedPath,
 } from "./files/supervised-files.ts";
+export type { FilesRunner } from "./files/file-request.ts";
+export { watchDirectory } from "./files/watch-directory.ts";
 export type { ProgramEnd, ProgramFile, SupervisedProgram, WarmPrograms } from "./blocks/supervised-program.ts";
 export { requestedSettings, type RequestedSettings, type SupervisedOptions } from "./requested-settings.ts";
 export type { BlockFile, Connection, Connector, PlaceWorkspace, ProgramRunner } from "./connector.ts";

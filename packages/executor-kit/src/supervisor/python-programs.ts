@@ -77,6 +77,25 @@ export const treesProgram: string = withModules({
   _fenced_trees: readFileSync(new URL("./files/trees.py", import.meta.url), "utf8"),
 });
 
+const watches: string = readFileSync(new URL("./files/watches.py", import.meta.url), "utf8");
+
+/**
+ * The source of a Python program that watches directories. It needs Python 3.8 or later on Linux.
+ *
+ * @param program - may import `_fenced_watches`, whose `Watch` has the events of a directory.
+ */
+export function watchingText(program: string): string {
+  return withModules({ _fenced_watches: watches, _fenced_program: program });
+}
+
+/** Watches a directory of the workspace. */
+export const watchProgram: string = withModules({
+  _fenced_mounts: mounts,
+  _fenced_files: files,
+  _fenced_watches: watches,
+  _fenced_run_watch: readFileSync(new URL("./files/run_watch.py", import.meta.url), "utf8"),
+});
+
 /** The waiting interpreter from which Python blocks are forked. */
 export const templateProgram: string = withModules({
   _fenced_template_start: readFileSync(new URL("./warm/template_start.py", import.meta.url), "utf8"),

@@ -26,6 +26,7 @@ import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
 import type { ProgramEnd } from "./blocks/supervised-program.ts";
 import type { BlockFile, Connection, PlannedFile, ProgramRunner } from "./connector.ts";
+import { watchDirectory } from "./files/watch-directory.ts";
 import type { InterpreterProgram } from "./interpreters/interpreters.ts";
 import { SupervisedPlaceRuns } from "./runs/supervised-place-runs.ts";
 import type { RunStep } from "./runs/supervised-runs.ts";
@@ -100,6 +101,14 @@ export class SupervisedPlace implements Place {
 
   get files(): BackendFiles {
     return this.#connection.workspace.files;
+  }
+
+  get watch(): Place["watch"] {
+    const { runner, workspace } = this.#connection;
+    const { watcher: python } = runner;
+    if (python === undefined) return undefined;
+    const place = { workspace: workspace.path, python, supervisor: () => Promise.resolve(runner) };
+    return (request) => watchDirectory(place, request);
   }
 
   async diskUsage(atMost: number): Promise<number> {

@@ -42,6 +42,8 @@ interface SupervisorSettings extends Pick<ConnectOptions, "isCut"> {
   readonly interpreters: LeftInterpreters | undefined;
   /** An earlier host has submitted runs. */
   readonly hasRuns: boolean;
+  /** Path of a Python that can watch directories, if there is one. */
+  readonly watcher: string | undefined;
 }
 
 /**
@@ -54,6 +56,8 @@ export class Supervisor {
    * streams.
    */
   readonly direct: boolean;
+  /** Path of a Python that can watch directories, if there is one. */
+  readonly watcher: string | undefined;
   /** Submitted runs, which go on without this program. */
   readonly runs: SupervisedRuns;
   readonly #frames: FrameStream;
@@ -78,9 +82,10 @@ export class Supervisor {
   /** @param stream - leads to the supervisor. */
   constructor(
     stream: Writable,
-    { direct, lose, isCut = () => false, last, interpreters, hasRuns }: SupervisorSettings,
+    { direct, lose, isCut = () => false, last, interpreters, hasRuns, watcher }: SupervisorSettings,
   ) {
     this.direct = direct;
+    this.watcher = watcher;
     this.#frames = new FrameStream(stream, { drained: () => this.#tunnels.resume(), lose });
     this.#lose = lose;
     this.#isCut = isCut;

@@ -33,7 +33,7 @@ export interface FileWriter {
  */
 export interface BackendFiles extends Omit<
   WorkspaceFiles,
-  "readStream" | "writeStream" | "list" | "stat" | "archive" | "extract"
+  "readStream" | "writeStream" | "list" | "stat" | "archive" | "extract" | "watch"
 > {
   /** What they can do beyond reading, writing, listing and removing. */
   readonly features: readonly FileFeature[];

@@ -1,17 +1,20 @@
-import type {
-  ArchiveOptions,
-  ExtractOptions,
-  ExtractReceipt,
-  FileEntry,
-  FileInfo,
-  FileStat,
-  ListOptions,
-  ReadStreamOptions,
-  StatOptions,
-  WorkspaceFiles,
-  WriteOptions,
+import {
+  type ArchiveOptions,
+  type ExtractOptions,
+  type ExtractReceipt,
+  type FileEntry,
+  type FileEvent,
+  type FileInfo,
+  type FileStat,
+  InvalidInputError,
+  type ListOptions,
+  type ReadStreamOptions,
+  type StatOptions,
+  type WatchOptions,
+  type WorkspaceFiles,
+  type WriteOptions,
 } from "@fenced/core";
-import { joinSignals } from "@fenced/core/abort";
+import { followSignals, joinSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions, optionsSchema, type OptionSchemas, signalOption, wholeNumberOption } from "@fenced/core/options";
 import * as z from "zod";
 import { extractArchive } from "../archives/extract-archive.ts";
@@ -21,7 +24,12 @@ import type { SessionLife } from "../session-life.ts";
 import { absolutePath } from "./absolute-paths.ts";
 import { checkReadStreamOptions, readableFrom, writableInto } from "./file-streams.ts";
 import { cannotDo } from "./workspace-errors.ts";
-import { refuseHome, relativeToWorkspace } from "./workspace-path.ts";
+import { normalizeWorkspacePath, refuseHome, relativeToWorkspace } from "./workspace-path.ts";
+
+/** The names of executors' own files begin with that. */
+const ownPrefix = ".fenced-";
+/** Each is a process in the place. */
+const mostWatches = 64;
 
 const bytes = z.custom<Uint8Array>((value) => ArrayBuffer.isView(value), "must be a string or a Uint8Array");
 const argumentsOf = {
@@ -49,6 +57,10 @@ const extractOptions: z.ZodType<ExtractOptions> = optionsSchema({
 const statOptions: z.ZodType<StatOptions> = optionsSchema({
   followLinks: z.boolean().exactOptional(),
 } satisfies OptionSchemas<StatOptions>);
+const watchOptions: z.ZodType<WatchOptions> = optionsSchema({
+  recursive: z.boolean().exactOptional(),
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<WatchOptions>);
 const writeOptions: z.ZodType<WriteOptions> = optionsSchema({
   mode: wholeNumberOption({ from: 0, to: 0o777, unit: "permission bits" }).exactOptional(),
 } satisfies OptionSchemas<WriteOptions>);
@@ -59,6 +71,7 @@ const writeOptions: z.ZodType<WriteOptions> = optionsSchema({
  */
 export class SessionFiles<P extends Place> implements WorkspaceFiles {
   readonly #life: SessionLife<P>;
+  #watches = 0;
 
   constructor(life: SessionLife<P>) {
     this.#life = life;
@@ -134,6 +147,43 @@ export class SessionFiles<P extends Place> implements WorkspaceFiles {
     return this.#use((files, inside) => files.makeDirectory(inside(path)));
   }
 
+  watch(path: string, options: WatchOptions = {}): AsyncGenerator<FileEvent, void, void> {
+    checkOptions(argumentsOf.path, { path }, "files.watch");
+    return this.#watch(path, checkOptions(watchOptions, options, "files.watch"));
+  }
+
+  async *#watch(
+    path: string,
+    { recursive = false, signal: given }: WatchOptions,
+  ): AsyncGenerator<FileEvent, void, void> {
+    if (this.#watches >= mostWatches) throw tooManyWatches();
+    const epoch = this.#life.open();
+    const ending = new AbortController();
+    const { signal } = ending;
+    const unfollow = followSignals(ending, [epoch.signal, given]);
+    let events: AsyncGenerator<FileEvent | undefined, void, void> | undefined;
+    this.#watches += 1;
+    try {
+      const { watch, facts } = await epoch.place(signal);
+      if (!watch) throw cannotDo("watch directories");
+      const directory = normalizeWorkspacePath(relativeToWorkspace(path, facts.workspacePath));
+      events = watch({ path: directory, recursive, signal });
+      for (;;) {
+        // The program there may not end at once.
+        const { value, done } = await untilAborted(events.next(), signal);
+        if (done === true) return;
+        if (value?.path.startsWith(ownPrefix) !== true) yield value ?? { type: "start", path: directory };
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      unfollow();
+      ending.abort();
+      this.#watches -= 1;
+      void events?.return().catch(() => {});
+    }
+  }
+
   archive(options: ArchiveOptions = {}): ReadableStream<Uint8Array> {
     const { path = ".", signal } = checkOptions(archiveOptions, options, "files.archive");
     return readableFrom(
@@ -182,6 +232,12 @@ export class SessionFiles<P extends Place> implements WorkspaceFiles {
       action(files, (path) => relativeToWorkspace(path, facts.workspacePath)),
     );
   }
+}
+
+function tooManyWatches(): InvalidInputError {
+  return new InvalidInputError(`More than ${mostWatches} directories are being watched`, {
+    remedy: "Leave the loops over those that you no longer need, or watch a directory above them with `recursive`.",
+  });
 }
 
 function assertModes(files: Place["files"], { mode }: WriteOptions): void {

@@ -12,7 +12,8 @@ export function errorCode(error: unknown): string | undefined {
 /**
  * Converts a file system error for a workspace path to one of the errors that `WorkspaceFiles` promises. Only its
  * `code` matters: `ENOENT`, `EISDIR`, `ELOOP` (the path leads out), `EEXIST` (a part of it is a file), `ESTALE` (it is not
- * the file that was written), `ENOTEMPTY` (what is there cannot be replaced), `EXDEV` (it is on another file system).
+ * the file that was written), `ENOTEMPTY` (what is there cannot be replaced), `EXDEV` (it is on another file system),
+ * `E2BIG`, `ENOSYS` (it cannot be watched).
  */
 export function asWorkspaceError(error: unknown, given: string): unknown {
   if (FencedError.isInstance(error)) return error;
@@ -24,6 +25,7 @@ export function asWorkspaceError(error: unknown, given: string): unknown {
   if (code === "ENOTEMPTY") return inTheWayOf(given);
   if (code === "EXDEV") return otherFileSystem(given);
   if (code === "ESTALE") return replacedMeanwhile(given, error);
+  if (code === "E2BIG" || code === "ENOSYS") return cannotWatch(given, error);
   if (isDiskFull(error)) return diskFull(JSON.stringify(given), error);
   if (code !== "ENOENT" && code !== "ENOTDIR") return refused(error, given);
   return new FileNotFoundError(`There is no file ${JSON.stringify(given)} in the workspace`, {
@@ -44,6 +46,15 @@ function replacedMeanwhile(given: string, cause: unknown): InvalidInputError {
 export function inTheWayOf(given: string): InvalidInputError {
   return new InvalidInputError(`There already is something at ${JSON.stringify(given)} that cannot be replaced`, {
     remedy: "Only a file replaces a file: remove what is there with `files.remove()`, or choose another path.",
+  });
+}
+
+/** The error for a directory that is too large to be watched, or where nothing can be. */
+function cannotWatch(given: string, cause: unknown): InvalidInputError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new InvalidInputError(`${JSON.stringify(given)} cannot be watched: ${why}`, {
+    remedy: "Watch a smaller directory, or without `recursive`; or call `files.list()` from time to time.",
+    cause,
   });
 }
 

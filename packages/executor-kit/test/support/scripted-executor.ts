@@ -28,6 +28,7 @@ export interface Script {
   hostFunctions?: readonly string[];
   run?: (run: BlockRun, sink: Sink) => Promise<BlockOutcome>;
   runProgram?: Place["runProgram"];
+  watch?: Place["watch"];
   /** The places outlive this program, with their runs. */
   runs?: NonNullable<Place["runs"]>;
   lostState?: string;
@@ -83,6 +84,7 @@ export class ScriptedExecutor extends BaseCodeExecutor {
       ...(this.#script.stopping && { stopping: this.#script.stopping }),
       run: (run, sink) => this.#run(run, sink),
       ...(this.#script.runProgram && { runProgram: this.#script.runProgram }),
+      ...(this.#script.watch && { watch: this.#script.watch }),
       reset: async () => {
         this.calls.push("reset");
         await sleep(1);

@@ -24,7 +24,7 @@ describe("a stateful session in a sandbox", needs("python3", "bash", "node", "bu
         await killSandbox(await bubblewrapsWith(executor.sandbox));
       },
     },
-    mechanism("state", "lost session"),
+    mechanism("state", "lost session", "watched directories"),
   );
 
   it("can be forked, and the fork ends with its original", async () => {

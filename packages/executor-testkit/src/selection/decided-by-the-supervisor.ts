@@ -127,6 +127,10 @@ export const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>>
     "makeDirectory() creates a directory and its parents, and leaves one that exists",
     "stat() says where a link leads, and follows it only inside the workspace; move() renames the link itself",
   ],
+  "watched directories": [
+    "with everything below them tell of new directories, and of moved ones by their new names, but follow no link",
+    "that code replaces by a link are watched no more, and others until restart()",
+  ],
   "file streams": [
     "stat() distinguishes files from directories and returns sizes",
     "readStream() can be cancelled at any time",

@@ -19,6 +19,7 @@ export const smokeCases: Readonly<Record<string, readonly string[]>> = {
   addresses: ["lead to the port of a program without a network, both ways, and to that of the next program"],
   concurrency: ["never mixes the output of 20 simultaneous calls"],
   state: ["variables survive from block to block and from call to call", "variables do not survive a block"],
+  "watched directories": ["tell what code and files.write() do there, and nothing below, until they are told to end"],
   "life cycle": ["restart() clears variables and keeps files", "an executor can be started again after stop()"],
   "lost session": ["is reported by the interrupted call's result or by the next one"],
   "network policy": ["lets code talk to the listed hosts, by names that only the policy resolves"],

@@ -127,3 +127,22 @@ it("a caller that leaves while it waits gives up only its own place", needs("bas
   await (await stays).release();
   await expect(pool.acquire({ signal: AbortSignal.abort("before") })).rejects.toBe("before");
 });
+
+describe.skipIf(process.platform !== "linux")("a lease", needs("python3"), () => {
+  it("ends the watches of its caller, and the next one can watch", async () => {
+    const pool = localPool({ max: 1, maxUses: 9 });
+    for (const path of ["first", "second"]) {
+      const lease = await pool.acquire();
+      const events = lease.executor.files.watch(".");
+      expect(await events.next()).toEqual({ done: false, value: { type: "start", path: "." } });
+      await lease.executor.files.write(path, "");
+      expect(await events.next()).toEqual({ done: false, value: { type: "create", path } });
+      const rest = events.next();
+      await lease.release();
+      // What the pool deletes may still be seen.
+      const { value } = await rest;
+      expect([undefined, { type: "remove", path }]).toContainEqual(value);
+      await events.return();
+    }
+  });
+});

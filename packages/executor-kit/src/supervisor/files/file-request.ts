@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { BackendUnavailableError, sanitizeTerminalText } from "@fenced/core";
+import { followSignals } from "@fenced/core/abort";
 import { isLiveInput } from "../../processes/program-input.ts";
 import { Room } from "../../run/room.ts";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
@@ -15,6 +16,14 @@ const answerBytes = 262_144;
 /** Maximum length of an error in characters. */
 const longestError = 200;
 
+/** What runs the programs that answer requests: a supervisor, or something that does part of a supervisor's work. */
+export interface FilesRunner extends Partial<Pick<Supervisor, "isCut">> {
+  run(
+    program: Pick<SupervisedProgram, "argv" | "env" | "stdin">,
+    sink: Sink<OutputPiece>,
+  ): Promise<Pick<ProgramEnd, "exitCode">>;
+}
+
 /** Where files are, and how to access them; read for each request, after `supervisor`. */
 export interface FilesPlace {
   /** The directory in which programs run. Absolute path there. */
@@ -22,7 +31,7 @@ export interface FilesPlace {
   /** Path of Python 3.8 or later, from the `programs` of the inventory. */
   readonly python: string;
   /** Returns the current supervisor; a lost one may have been replaced. */
-  readonly supervisor: () => Promise<Supervisor>;
+  readonly supervisor: () => Promise<FilesRunner>;
 }
 
 /** One request. */
@@ -39,7 +48,9 @@ export interface FileRequest {
   /** The program to ask. Default: `filesProgram`. */
   readonly program?: string;
   /** The supervisor to ask. Default: the current one. */
-  readonly supervisor?: Supervisor;
+  readonly supervisor?: FilesRunner;
+  /** Ends the answer early. Default: only its reader does. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -49,12 +60,13 @@ export interface FileRequest {
  */
 export async function* ask(
   place: FilesPlace,
-  { words, names, stdin, program: text = filesProgram, limitMs = quietMs, mostMs, ...given }: FileRequest,
+  { words, names, stdin, program: text = filesProgram, limitMs = quietMs, mostMs, signal, ...given }: FileRequest,
 ): AsyncGenerator<Uint8Array, void, void> {
   const [, file = "."] = words;
   const supervisor = given.supervisor ?? (await place.supervisor());
   const { python, workspace } = place;
   const ending = new AbortController();
+  const unfollow = followSignals(ending, [signal]);
   let late: NodeJS.Timeout | undefined;
   const program = {
     ...requestProgram({ python, workspace }, words, text),
@@ -74,7 +86,7 @@ export async function* ask(
         }, mostMs);
   const giveUp = (): void => {
     // A supervisor that cannot be reached now has not been silent.
-    if (supervisor.isCut) late = setTimeout(giveUp, limitMs);
+    if (supervisor.isCut === true) late = setTimeout(giveUp, limitMs);
     else ending.abort();
   };
   try {
@@ -82,6 +94,7 @@ export async function* ask(
       late = setTimeout(giveUp, limitMs);
       const { value, done } = await pieces.next().finally(() => clearTimeout(late));
       late = undefined;
+      if (signal?.aborted === true) return;
       if (ending.signal.aborted) throw notAnswered(names?.[0] ?? file, passed);
       if (done === true) break;
       yield value;
@@ -89,6 +102,7 @@ export async function* ask(
     if ((await ended).exitCode !== 0) throw refusal(answer.errors, names ?? [file]);
   } finally {
     clearTimeout(most);
+    unfollow();
     // A reader that leaves early does not need the rest.
     ending.abort();
     answer.drop();
@@ -127,7 +141,7 @@ class Answer implements Sink<OutputPiece> {
   }
 
   /** Ends with the program. */
-  async follow(program: Promise<ProgramEnd>): Promise<ProgramEnd> {
+  async follow<End>(program: Promise<End>): Promise<End> {
     try {
       return await program;
     } finally {

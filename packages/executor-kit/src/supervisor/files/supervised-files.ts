@@ -7,7 +7,6 @@ import { pathBytes, pathOfLatin1 } from "../../workspace/path-bytes.ts";
 import type { RemoteFileAccess } from "../../workspace/remote-files.ts";
 import type { FileContent } from "../../workspace/spool-file.ts";
 import type { SupervisedProgram } from "../blocks/supervised-program.ts";
-import type { Supervisor } from "../supervisor.ts";
 import {
   asPiece,
   inPieces,
@@ -18,7 +17,7 @@ import {
   receivedFiles,
   type SentFile,
 } from "./file-pieces.ts";
-import { ask, type FileRequest, type FilesPlace, requestProgram } from "./file-request.ts";
+import { ask, type FileRequest, type FilesPlace, type FilesRunner, requestProgram } from "./file-request.ts";
 import { SupervisedTree } from "./supervised-tree.ts";
 
 /** Milliseconds that a removal may take in all; code can make new directories as fast as they are removed. */
@@ -173,7 +172,7 @@ export class SupervisedFiles implements RemoteFileAccess {
   }
 
   /** Removes what a killed program has left. Never rejects, so that it does not hide the failure that it cleans up after. */
-  async #drop(part: string, supervisor: Supervisor): Promise<void> {
+  async #drop(part: string, supervisor: FilesRunner): Promise<void> {
     try {
       for await (const _ of this.#ask({ words: ["remove", part], limitMs: dropMs, mostMs: dropMs, supervisor }));
     } catch {

@@ -71,6 +71,10 @@ export class InterpreterPlace implements Place {
     return this.below.files;
   }
 
+  get watch(): Place["watch"] {
+    return this.below.watch;
+  }
+
   diskUsage(atMost: number): Promise<number> {
     return this.below.diskUsage(atMost);
   }

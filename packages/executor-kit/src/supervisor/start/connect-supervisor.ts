@@ -58,6 +58,8 @@ export interface SupervisorInventory extends PlaceInventory {
   readonly interpreters?: LeftInterpreters;
   /** An earlier host has submitted runs. Default: false. */
   readonly hasRuns?: boolean;
+  /** Path of a Python that can watch directories. Default: there is none. */
+  readonly watcher?: string;
   /** The probe file's content as seen there, or why it cannot be read or written. */
   readonly probe?: string;
 }
@@ -218,8 +220,8 @@ class Greeting {
     const { stdin, stdout } = this.#streams;
     const lose = (error: Error): void => this.fail(error);
     const { isCut } = this.#options;
-    const { last, interpreters, hasRuns = false } = inventory;
-    const settings = { direct: direct !== undefined, lose, isCut, last, interpreters, hasRuns };
+    const { last, interpreters, hasRuns = false, watcher } = inventory;
+    const settings = { direct: direct !== undefined, lose, isCut, last, interpreters, hasRuns, watcher };
     const supervisor = new Supervisor(direct?.socket ?? stdin, settings);
     direct?.receive(supervisor.receiver());
     stdout.off("data", this.#take).on("data", supervisor.receiver());
@@ -268,6 +270,7 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     first === "mount" ? [[place.join(" "), identity]] : [],
   );
   const [nodeVersion, probe, packages, kernel] = [value("node"), value("probe"), value("packages"), value("kernel")];
+  const watcher = value("watcher");
   const living = lines.flatMap(([first, number, displays]) =>
     first === "interpreter" ? [{ number: Number(number), displays: displays === "1" }] : [],
   );
@@ -280,6 +283,7 @@ function readGreeting(text: string): { inventory: SupervisorInventory; socket: s
     ...(kernel === undefined ? {} : { kernel }),
     ...(value("interpreters") === undefined ? {} : { interpreters: { living } }),
     ...(value("runs") === undefined ? {} : { hasRuns: true }),
+    ...(watcher === undefined ? {} : { watcher }),
     ...(nodeVersion === undefined ? {} : { nodeVersion }),
     ...(probe === undefined ? {} : { probe }),
     ...(packages === undefined ? {} : { packages: packages.split(" ").filter((name) => /^[\w.-]{1,64}$/.test(name)) }),

@@ -33,7 +33,14 @@ def greeting(directory, probe_file, path, programs, known_node):
         version = answer(*asked)
     if node and version:
         lines.append("node " + version)
+    if sys.executable and can_watch():
+        lines.append("watcher " + sys.executable)
     return lines
+
+
+def can_watch():
+    """Whether this Python can watch directories. Not all have `ctypes`, which takes long to import."""
+    return sys.platform == "linux" and any(each.find_spec("_ctypes", None) for each in sys.meta_path)
 
 
 def identities(mounts):
