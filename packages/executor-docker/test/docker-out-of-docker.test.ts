@@ -36,7 +36,7 @@ async function inside(options: DockerExecutorOptions, calls: readonly unknown[],
 
 const containers = async (): Promise<string> => docker("ps", "--all", "--quiet", "--filter", `name=${innerName}`);
 
-describe("a program that itself runs in a container", { ...needs("docker"), timeout: 60_000 }, () => {
+describe("a program that itself runs in a container", { ...needs("docker"), timeout: 240_000 }, () => {
   it("shares its workDir with the executor's container through bindDir", async () => {
     const calls = [
       [
@@ -80,9 +80,9 @@ describe("a program that itself runs in a container", { ...needs("docker"), time
   it("leaves no other container behind if its own is killed", async () => {
     const calls = [[{ language: "bash", code: "touch started; sleep 1000" }]];
     await inside({ workDir: "/coding", bindDir: work }, calls, "--detach");
-    await expect.poll(async () => readdir(work), { timeout: 30_000 }).toContain("started");
+    await expect.poll(async () => readdir(work), { timeout: 120_000 }).toContain("started");
     await docker("kill", "--signal", "KILL", outerName);
-    await expect.poll(containers, { timeout: 10_000 }).toBe("");
+    await expect.poll(containers, { timeout: 60_000 }).toBe("");
     expect(await readdir(work)).toEqual(["started"]);
   });
 });

@@ -94,7 +94,8 @@ describe.each(places)(
       await executor.start();
       const { containerName: name } = executor;
       await stopSupervisor(executor);
-      expect(await outcome(() => executor.stop())).toBe(stopped);
+      // On a slow machine, its loss may have been noticed and reported before.
+      expect([stopped, undefined]).toContain(await outcome(() => executor.stop()));
       const left = await docker("ps", "--all", "--filter", `name=${name}`, "--format", "{{.Names}}");
       expect(left).toBe(foreign ? name : "");
     });

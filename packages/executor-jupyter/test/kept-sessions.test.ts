@@ -43,7 +43,7 @@ describe.each(anyVersion)("on %s", (version) => {
       proxy = await CuttingProxy.start(server.settings.baseUrl);
     });
     afterEach(async () => {
-      const left = await remains(server);
+      const left = await remains(server, 30_000);
       if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
       await proxy[Symbol.asyncDispose]();
     });
@@ -245,7 +245,7 @@ for _ in range(20):
         await executor.executeCodeBlocks(python("print('lost')"));
       }
       await executor.stop();
-      expect(await remains(server)).toEqual([]);
+      expect(await remains(server, 30_000)).toEqual([]);
     });
 
     // The kernel does not answer until its keeper has given it up.
@@ -300,6 +300,6 @@ describe("with another kernel", needs("irkernel", "jupyter2"), () => {
     await using executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir", keepAliveMs });
     await expect(executor.start()).rejects.toThrow(InvalidInputError);
     await executor.stop();
-    expect(await remains(server)).toEqual([]);
+    expect(await remains(server, 30_000)).toEqual([]);
   });
 });

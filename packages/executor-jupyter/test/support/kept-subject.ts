@@ -9,18 +9,24 @@ import type { PlainServer } from "./plain-server.ts";
 
 const hostProgram = path.join(import.meta.dirname, "../fixtures/remote-host.ts");
 
-/** What sessions on a server have left behind: kernels, keepers, and directories. */
-export async function remains(server: PlainServer): Promise<string[]> {
+/**
+ * What sessions on a server have left behind: kernels, keepers, and directories.
+ *
+ * @param forMs - milliseconds for keepers to end.
+ */
+export async function remains(server: PlainServer, forMs = 1000): Promise<string[]> {
   const { baseUrl, token = "" } = server.settings;
   const address = { baseUrl, headers: { Authorization: `token ${token}` }, legacyWebSocket: false };
   const kernels = await new KernelApi(address).list();
+  // They remove the directories.
+  const lasting = await lastingKeepers(server, forMs);
   const directories = (await readdir(server.home)).filter((name) => name.startsWith("fenced-"));
-  return [...kernels, ...directories, ...(await lastingKeepers(server)).map(String)];
+  return [...kernels, ...directories, ...lasting.map(String)];
 }
 
-/** The keepers of a server's kernels that are still there after a moment: one ends a little later than its kernel. */
-async function lastingKeepers(server: PlainServer): Promise<number[]> {
-  const end = Date.now() + 1000;
+/** The keepers of a server's kernels that are still there after this time: one ends a little later than its kernel. */
+async function lastingKeepers(server: PlainServer, forMs: number): Promise<number[]> {
+  const end = Date.now() + forMs;
   while (Date.now() < end && (await keepers(server)).length > 0) await sleep(50);
   return keepers(server);
 }

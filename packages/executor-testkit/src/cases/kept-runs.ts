@@ -348,9 +348,10 @@ const saysWhatItWaitedFor: ConformanceCase = {
     const ask = hostFunction({ name: "ask", description: "Answers.", input: z.object({}), execute: () => "answer" });
     const network = policy();
     const first = await start(kit, { network, functions: [ask] });
-    const late = `import time\ntime.sleep(${aloneMs / 1000})\n`;
-    const timeoutMs = 6 * aloneMs;
-    const asks = "import threading\nfrom functions import ask\nthreading.Thread(target=ask, daemon=True).start()\n";
+    // What a slow machine needs long for is done before the program leaves.
+    const late = `import threading, time, urllib.request\nfrom functions import ask\ntime.sleep(${aloneMs / 1000})\n`;
+    const timeoutMs = 12 * aloneMs;
+    const asks = "threading.Thread(target=ask, daemon=True).start()\n";
     const run = await first.submit([python(`${late}${asks}${fetching("http://good.example/")}`)], { timeoutMs });
     // It has begun.
     for await (const { event } of run.events()) if (event.type === "block-start") break;
