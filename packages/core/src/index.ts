@@ -178,9 +178,15 @@ export type {
   UserMessage,
 } from "./models/model-messages.ts";
 
+export type {
+  CredentialSource,
+  HeaderCredential,
+  NetworkCredential,
+  PlaceholderCredential,
+  PlaceholderPart,
+} from "./network/network-credential.ts";
 export {
   type AllowedNetwork,
-  type NetworkCredential,
   type NetworkDecision,
   type NetworkPolicy,
   type NetworkRule,

@@ -1,9 +1,12 @@
 export {
   type AllowedNetwork,
+  type HeaderCredential,
   type NetworkCredential,
   type NetworkDecision,
   type NetworkPolicy,
   type NetworkRule,
+  type PlaceholderCredential,
+  type PlaceholderPart,
   packageIndexes,
 } from "@fenced/core";
 export { type ConnectionOptions, EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";

@@ -9,14 +9,14 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { needs } from "@fenced/test-support";
 import { playHost, playTcp, playTlsHost } from "@fenced/test-support/loopback-hosts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { EgressProxyOptions, NetworkCredential } from "../src/index.ts";
+import type { EgressProxyOptions, HeaderCredential } from "../src/index.ts";
 import { everything, exchange, get, run, startProxy, type TestProxy } from "./support/places.ts";
 
 const secret = "Bearer s3cr3t-value";
 
 /** A host with a credential, a proxy to it, and the requests that arrived there. */
 async function start(
-  credential: Partial<NetworkCredential> = {},
+  credential: Partial<HeaderCredential> = {},
   options: Partial<EgressProxyOptions> = {},
 ): Promise<{ proxy: TestProxy; port: number; requests: IncomingMessage[] }> {
   const requests: IncomingMessage[] = [];

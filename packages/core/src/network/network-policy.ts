@@ -1,3 +1,5 @@
+import type { NetworkCredential } from "./network-credential.ts";
+
 /**
  * What an executor's code may connect to. `"none"`: only its own loopback; `"open"`: whatever its environment can
  * reach; otherwise only the listed hosts, through a proxy in this program (`@fenced/egress`).
@@ -17,7 +19,7 @@ export interface AllowedNetwork {
    * invalid entries allow nothing. A policy with a function cannot be dumped.
    */
   readonly allow: readonly (string | NetworkRule)[] | (() => readonly (string | NetworkRule)[]);
-  /** Headers that the proxy adds to requests, so that the code never sees them. Default: none. */
+  /** Secrets that the proxy adds to requests, or puts in place of placeholders, so that the code never has them. Default: none. */
   readonly credentials?: readonly NetworkCredential[] | undefined;
   /**
    * Resolves a name to addresses, in the order in which to try them. Called once for each connection to a listed name.
@@ -72,21 +74,6 @@ export interface NetworkRule {
    * PEM certificates of the authority that signed the host's certificate, if Node does not trust it. Only with `methods` or `paths`.
    * Default: none.
    */
-  readonly ca?: string | undefined;
-}
-
-/**
- * A header that the proxy adds to each HTTPS request to a host. For that host only, the proxy terminates TLS and opens
- * a new, verified TLS connection to the host. The header is never added to plain HTTP.
- */
-export interface NetworkCredential {
-  /** A host name or an address, with or without a port, that `allow` covers. Default port: 443. */
-  readonly host: string;
-  /** The header's name, e.g. `"authorization"`. A header of this name that the code sends is dropped. */
-  readonly header: string;
-  /** Returns the header's value; called for each request. What it throws reaches neither the code nor an event. */
-  readonly value: () => string | Promise<string>;
-  /** PEM certificates of the authority that signed the host's certificate, if Node does not trust it. Default: none. */
   readonly ca?: string | undefined;
 }
 

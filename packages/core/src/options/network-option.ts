@@ -1,19 +1,9 @@
 import * as z from "zod";
 import { canonicalHost, type HostPattern, matchesHost, parseHostPattern } from "../network/host-pattern.ts";
-import type {
-  AllowedNetwork,
-  NetworkCredential,
-  NetworkDecision,
-  NetworkPolicy,
-  NetworkRule,
-} from "../network/network-policy.ts";
+import type { AllowedNetwork, NetworkDecision, NetworkPolicy, NetworkRule } from "../network/network-policy.ts";
 import { parseNetworkEntry } from "../network/network-rule.ts";
 import { type OptionSchemas, optionsSchema, callbackOption } from "./check-options.ts";
-
-const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
-  const pattern = parseHostPattern(value);
-  if ("problem" in pattern) issues.push({ code: "custom", input: value, message: pattern.problem });
-});
+import { credentialOption } from "./credential-option.ts";
 
 const allowEntry: z.ZodType<string | NetworkRule> = z
   .custom<string | NetworkRule>(
@@ -27,37 +17,41 @@ const allowEntry: z.ZodType<string | NetworkRule> = z
     issues.push({ code: "custom", path, input: value, message: rule.problem });
   });
 
-const headerName = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
-/** Headers that control how a message is sent; the proxy sets them itself. */
-const framing = /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
-
-const credential: z.ZodType<NetworkCredential> = optionsSchema({
-  host: hostPattern.refine((host) => !host.includes("*"), "must be one host, without `*`"),
-  header: z
-    .string()
-    .regex(headerName, 'must be a header name, e.g. "authorization"')
-    .refine((name) => !framing.test(name), "must not be a header that controls how the message is sent"),
-  value: callbackOption<() => string | Promise<string>>(),
-  ca: z.string().includes("-----BEGIN CERTIFICATE-----", "must be a PEM certificate").exactOptional(),
-} satisfies OptionSchemas<NetworkCredential>);
-
 /** The schemas of `AllowedNetwork`. */
 export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
   allow: z.union(
     [z.array(allowEntry), callbackOption<() => readonly (string | NetworkRule)[]>()],
     "must be a list of hosts, or a function that returns one",
   ),
-  credentials: z.array(credential).exactOptional(),
+  credentials: z.array(credentialOption).exactOptional(),
   resolve: callbackOption<(host: string, signal: AbortSignal) => Promise<readonly string[]>>().exactOptional(),
   onUnknownHost: callbackOption<NonNullable<AllowedNetwork["onUnknownHost"]>>().exactOptional(),
   onRequest: callbackOption<(decision: NetworkDecision) => void>().exactOptional(),
 };
 
-/** Reports a mismatch between a policy's parts: a credential for a host that the code may not connect to. */
+/**
+ * Reports a mismatch between a policy's parts: a credential for a host that the code may not connect to, or two placeholders that
+ * could be meant by the same text.
+ */
 export function checkCredentials({ value, issues }: z.core.ParsePayload<AllowedNetwork>): void {
+  const credentials = value.credentials ?? [];
+  for (const [index, { host, placeholder }] of credentials.entries()) {
+    if (placeholder === undefined) continue;
+    const place = JSON.stringify(credentialPlace(host));
+    const clash = credentials.some(
+      (other, at) =>
+        at !== index &&
+        other.placeholder !== undefined &&
+        placeholder.includes(other.placeholder) &&
+        JSON.stringify(credentialPlace(other.host)) === place,
+    );
+    if (!clash) continue;
+    const message = "must not be or contain another placeholder of the same host";
+    issues.push({ code: "custom", path: ["credentials", index, "placeholder"], input: placeholder, message });
+  }
   if (typeof value.allow === "function") return;
   const allowed = value.allow.map(parseNetworkEntry).filter((rule) => "host" in rule);
-  for (const [index, { host }] of (value.credentials ?? []).entries()) {
+  for (const [index, { host }] of credentials.entries()) {
     const place = credentialPlace(host);
     if (place && allowed.some((pattern) => matchesHost(pattern, place.host, place.port))) continue;
     const message = "must be covered by `allow`: list the host there, too";

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, validateHeaderValue } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
-import type { NetworkCredential } from "@fenced/core";
+import type { HeaderCredential, NetworkCredential, PlaceholderCredential } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { parseHostPattern } from "@fenced/core/network";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
@@ -9,6 +9,7 @@ import { errorCode, Refusal } from "../destination/refusal.ts";
 import { checkFraming, forwardRequest } from "../http/forward-request.ts";
 import { requestServer } from "../http/http-door.ts";
 import { Visitor } from "../visitor.ts";
+import { Placeholders, type ReadPlaceholder } from "./placeholders.ts";
 import { SessionAuthority } from "./session-authority.ts";
 import { trustedCertificates } from "./trusted-certificates.ts";
 
@@ -28,7 +29,7 @@ interface Inside {
   readonly credentials: readonly NetworkCredential[];
 }
 
-/** Terminates TLS for the hosts that have a credential or a rule: adds the one to each request, and checks it by the other. */
+/** Terminates TLS for the hosts that have a credential or a rule: puts the one into each request, and checks it by the other. */
 export class CredentialDoor {
   readonly #options: CredentialDoorOptions;
   readonly #server: Server;
@@ -90,12 +91,16 @@ export class CredentialDoor {
     const rules = gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
     const ca = [...credentials, ...rules].flatMap((each) => each.ca ?? []);
     const patience = joinSignals(visitor.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
-    const added = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
+    const { added, placeholders } = await untilAborted(readCredentials(inside), patience).catch((error: unknown) => {
       throw error instanceof Refusal ? error : unreadable(place);
     });
-    const socket = await this.#openSecurely(place, ca, await gatekeeper.open(place, visit));
     const { idleTimeoutMs: idleMs, headTimeoutMs: endedMs } = this.#options;
-    forwardRequest(request, response, { socket, host, path, added, idleMs, endedMs });
+    const changes = placeholders && {
+      ...(await placeholders.request(request, path, joinSignals(visitor.signal, AbortSignal.timeout(idleMs)))),
+      changed: placeholders.answer.bind(placeholders),
+    };
+    const socket = await this.#openSecurely(place, ca, await gatekeeper.open(place, visit));
+    forwardRequest(request, response, { socket, host, path, added, idleMs, endedMs, ...changes });
   }
 
   /**
@@ -146,22 +151,40 @@ function pathOf({ url = "", method }: IncomingMessage, host: string): string {
   return `${target.pathname}${target.search}`;
 }
 
+/** What the credentials of a place add to a request, and replace in it. */
+interface ReadCredentials {
+  readonly added: readonly string[];
+  readonly placeholders: Placeholders | undefined;
+}
+
 /** @throws Refusal without the cause, whose message may contain the credential. */
-async function readCredentials({ credentials, place }: Inside): Promise<string[]> {
+async function readCredentials({ credentials, place }: Inside): Promise<ReadCredentials> {
   try {
-    const lines = await Promise.all(
-      credentials.map(async ({ header, value }) => {
-        const text: unknown = await value();
-        // JavaScript callers may return anything, and null would be sent as "null".
-        if (typeof text !== "string") throw new TypeError("not a string");
-        validateHeaderValue(header, text);
-        return [header, text];
-      }),
-    );
-    return lines.flat();
-  } catch {
-    throw unreadable(place);
+    const [lines, read] = await Promise.all([
+      Promise.all(credentials.filter((each) => each.placeholder === undefined).map(readHeader)),
+      Promise.all(credentials.filter((each) => each.placeholder !== undefined).map(readPlaceholder)),
+    ]);
+    return { added: lines.flat(), placeholders: read.length > 0 ? new Placeholders(read) : undefined };
+  } catch (error) {
+    throw error instanceof Refusal ? error : unreadable(place);
   }
+}
+
+async function readHeader({ header, value }: HeaderCredential): Promise<[string, string]> {
+  const text: unknown = await value();
+  // JavaScript callers may return anything, and null would be sent as "null".
+  if (typeof text !== "string") throw new TypeError("not a string");
+  validateHeaderValue(header, text);
+  return [header, text];
+}
+
+async function readPlaceholder({ placeholder, value, in: parts }: PlaceholderCredential): Promise<ReadPlaceholder> {
+  const text: unknown = await value();
+  // A line break would begin another header.
+  if (typeof text !== "string" || !/^[\x20-\x7e]{1,8192}$/.test(text)) {
+    throw new Refusal(502, `the value of ${placeholder} is not 1 to 8192 printable ASCII characters`);
+  }
+  return { placeholder, value: text, parts: parts ?? ["header", "query", "body"] };
 }
 
 function unreadable({ host }: Place): Refusal {

@@ -1,17 +1,35 @@
 import { type IncomingMessage, request as startRequest, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { pipeline } from "node:stream";
+import { pipeline, type Readable, type Transform } from "node:stream";
 import { errorCode, Refusal } from "../destination/refusal.ts";
 import { refuse } from "./answer.ts";
 import { forwarded, type HeaderLines, valuesOf } from "./header-lines.ts";
 
+/** What is sent in place of the client's request. */
+export interface ChangedRequest {
+  readonly path: string;
+  /** As the client could have sent them. */
+  readonly headers: HeaderLines;
+  /** Begins to read the body. */
+  readonly body: () => Readable;
+}
+
+/** What the client gets in place of the host's answer. */
+export interface ChangedAnswer {
+  readonly statusMessage: string;
+  readonly headers: HeaderLines;
+  /** What the body passes through. */
+  readonly through: readonly Transform[];
+}
+
 /** Where a request goes, and what to add on the way. */
-export interface Onward {
+export interface Onward extends Pick<ChangedRequest, "path">, Partial<Pick<ChangedRequest, "headers" | "body">> {
   /** An open connection for this request only. */
   readonly socket: Socket;
   /** The value of the `Host` header. */
   readonly host: string;
-  readonly path: string;
+  /** Default: the answer as it is. */
+  readonly changed?: ((answer: IncomingMessage, hasBody: boolean) => ChangedAnswer) | undefined;
   /** Headers to add; the client's headers of the same names are dropped. */
   readonly added: HeaderLines;
   /** Milliseconds without a byte before it is closed. */
@@ -58,35 +76,42 @@ export function forwardRequest(request: IncomingMessage, response: ServerRespons
     outgoing.maxHeadersCount = 0;
     // The request did not ask for another protocol; without a listener, an upgrade would go unnoticed.
     outgoing.once("upgrade", () => fail(undefined));
-    outgoing.once("response", (answer) => sendBack(answer, response));
+    outgoing.once("response", (answer) => sendBack(answer, response, onward));
     response.once("close", () => {
       client.off("end", hurry);
       socket.destroy();
     });
     // Not `pipeline`: the response notices a client that leaves, and a client that does not read the answer may keep
     // sending.
-    request.pipe(outgoing);
+    (onward.body?.() ?? request).pipe(outgoing);
   } catch {
     fail(new Refusal(400, "the request has a path, a method or a header that cannot be forwarded"));
   }
 }
 
-function requestHeaders(request: IncomingMessage, { host, added }: Onward): string[] {
+function requestHeaders(request: IncomingMessage, { host, added, headers = request.rawHeaders }: Onward): string[] {
   const names = added.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
-  const kept = forwarded(request.rawHeaders, new Set(["host", ...names]));
-  const chunked = valuesOf(request.rawHeaders, "transfer-encoding").length > 0;
+  const kept = forwarded(headers, new Set(["host", ...names]));
+  const chunked = valuesOf(headers, "transfer-encoding").length > 0;
   return ["Host", host, ...kept, ...added, ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
 }
 
-function sendBack(answer: IncomingMessage, response: ServerResponse): void {
+function sendBack(answer: IncomingMessage, response: ServerResponse, { changed }: Onward): void {
+  const { statusCode = 502 } = answer;
+  const hasBody = response.req.method !== "HEAD" && statusCode !== 204 && statusCode !== 304;
+  const { statusMessage, headers, through } = changed?.(answer, hasBody) ?? unchanged(answer);
   try {
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwarded(answer.rawHeaders));
+    response.writeHead(statusCode, statusMessage, forwarded(headers));
   } catch {
     answer.destroy();
     refuse(response, new Refusal(502, "the answer has a header that cannot be forwarded"));
     return;
   }
-  pipeline(answer, response, () => {});
+  pipeline([answer, ...through, response], () => {});
+}
+
+function unchanged({ statusMessage = "", rawHeaders }: IncomingMessage): ChangedAnswer {
+  return { statusMessage, headers: rawHeaders, through: [] };
 }
 
 /** @throws Refusal for a body whose end two parsers may see in different places. */

@@ -34,7 +34,7 @@ const openssl: Need = () =>
 
 const secret = "Bearer s3cr3t-of-the-host";
 
-/** Headers that only the proxy knows. */
+/** Secrets that only the proxy knows. */
 export const networkCredentials: readonly ConformanceCase[] = [
   {
     name: "adds credentials that the program cannot see and its output never contains",
@@ -68,6 +68,39 @@ print(open(os.environ["SSL_CERT_FILE"]).read().count("BEGIN CERTIFICATE") > 10)
       await kit.within("a stream", last);
       assert.ok(!JSON.stringify(events).includes("s3cr3t"), "the secret is in the events");
       await kit.rejects(ComponentError, "dumpComponent", (async () => executor.dumpComponent())(), /network/);
+    },
+  },
+  {
+    name: "replaces placeholders by secrets on the way to their host, and secrets by placeholders on the way back",
+    needs: [...inPython, openssl],
+    async run(kit) {
+      const got: string[] = [];
+      const { host: tls, ca } = await PlayedHost.https("good.example", (request, response) => {
+        let body = "";
+        request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+        request.on("end", () => {
+          got.push(request.headers.authorization ?? "", request.url ?? "", body);
+          response.writeHead(401, { "content-type": "application/json" });
+          response.end(JSON.stringify({ error: "wrong key", headers: request.headers, url: request.url, body }));
+        });
+      });
+      await using host = tls;
+      const [place, placeholder, key] = [`good.example:${host.port}`, "env:SERVICE_KEY", "sk_s3cr3t_1234"];
+      const network = policy({ credentials: [{ host: place, placeholder, value: () => key, ca }] });
+      const executor = await kit.create({ network });
+      const code = `import json, os, urllib.error, urllib.parse, urllib.request
+key = os.environ["SERVICE_KEY"] = "${placeholder}"
+url = "https://${place}/?" + urllib.parse.urlencode({"key": key})
+headers = {"Authorization": "Bearer " + key, "Content-Type": "application/json"}
+try:
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps({"key": key}).encode(), headers), timeout=60)
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode().count(key), dict(os.environ))
+`;
+      const result = await kit.succeed(executor, python(code));
+      assert.deepEqual(got, [`Bearer ${key}`, `/?key=${key}`, `{"key": "${key}"}`]);
+      assert.match(result.output, /^401 3 /);
+      assert.ok(!JSON.stringify(result).includes("s3cr3t"), "the secret is in the result");
     },
   },
   {

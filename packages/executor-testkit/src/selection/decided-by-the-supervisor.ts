@@ -110,6 +110,7 @@ export const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>>
     "applies to child processes, which find the proxy as well",
     "carries a hundred connections at once, each with its own answer",
     "adds credentials that the program cannot see and its output never contains",
+    "replaces placeholders by secrets on the way to their host, and secrets by placeholders on the way back",
     "sends credentials only to a verified host, and reveals no secret when that fails",
     "closes a block's connections when it is aborted, and those of background processes with stop()",
   ],
