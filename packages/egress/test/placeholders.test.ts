@@ -124,7 +124,7 @@ describe("placeholders", needs("openssl"), () => {
     const filler = "env:STRIPE_KE ".repeat(10_000);
     const socket = await open(played);
     socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n");
-    for (const part of [...placeholder, "-", "env:STR", "IPE_KEYenv:STRIPE_KEY", filler, "env:"]) {
+    for (const part of [...placeholder.split(""), "-", "env:STR", "IPE_KEYenv:STRIPE_KEY", filler, "env:"]) {
       socket.write(`${part.length.toString(16)}\r\n${part}\r\n`);
       await new Promise(setImmediate);
     }
@@ -199,7 +199,7 @@ describe("placeholders", needs("openssl"), () => {
   test("plain HTTP, other hosts and hosts with another certificate get no value", async () => {
     const heard: string[] = [];
     const plain = await playHost((request, response) => {
-      heard.push(`${request.url} ${request.headers["x-key"]}`);
+      heard.push(`${request.url} ${String(request.headers["x-key"])}`);
       response.end("ok");
     });
     const played = await start();
@@ -353,7 +353,7 @@ test.each([
   ],
   ["another host", [{ host: "b.example", placeholder, value }], /must be covered by `allow`/],
 ])("a policy with %s is refused, and the error does not contain the value", (_, credentials, message) => {
-  const make = (): EgressProxy => Reflect.construct(EgressProxy, [{ allow: [host], credentials }]);
+  const make = (): unknown => Reflect.construct(EgressProxy, [{ allow: [host], credentials }]);
   expect(make).toThrow(InvalidInputError);
   expect(make).toThrow(message);
   expect(make).not.toThrow(/s3cr3t/);

@@ -108,8 +108,9 @@ export class Placeholders {
     const [given] = valuesOf(headers, "content-length");
     const chunked = valuesOf(headers, "transfer-encoding").length > 0;
     const unchanged = !this.#read.some(({ parts }) => parts.includes("body"));
-    if (unchanged || kind === undefined || (!chunked && Number(given ?? 0) === 0))
+    if (unchanged || kind === undefined || (!chunked && Number(given ?? 0) === 0)) {
       return { headers, body: () => request };
+    }
     const replacer = this.#replacer("body", kind);
     const rest = headers.filter((_, index) => !isNamed(headers, index, "content-length"));
     if (chunked || Number(given) > wholeBytes) {

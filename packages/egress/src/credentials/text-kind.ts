@@ -12,7 +12,8 @@ export function textKind(headers: HeaderLines): TextKind | undefined {
   const [type = ""] = (valuesOf(headers, "content-type")[0] ?? "").toLowerCase().split(";", 1);
   const name = type.trim();
   if (name === "application/x-www-form-urlencoded") return "form";
-  if (/^(?:application|text)\/(?:[\w.+-]+\+)?(?:x-)?(?:json|ndjson|jsonl|json-lines|json-seq)$/.test(name))
+  if (/^(?:application|text)\/(?:[\w.+-]+\+)?(?:x-)?(?:json|ndjson|jsonl|json-lines|json-seq)$/.test(name)) {
     return "json";
+  }
   return name === "" || /^(?:text|multipart)\/|[/+](?:xml|yaml|graphql|javascript)$/.test(name) ? "plain" : undefined;
 }
