@@ -122,7 +122,9 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
     await using executor = createExecutor();
     const code = "sleep 100 & kill -9 $PPID; sleep 100";
     expect(await run(executor, "bash", code)).toMatchObject({ exitCode: 137, timedOut: false });
-    expect(await printed(executor, "bash", "cat /proc/[0-9]*/comm | grep -c sleep || true")).toBe("0");
+    // What was killed has its name until it is reaped.
+    const count = () => printed(executor, "bash", "cat /proc/[0-9]*/comm | grep -c sleep || true");
+    await expect.poll(count, patient).toBe("0");
   });
 
   it("a supervisor that does not answer is abandoned along with its container", async () => {
