@@ -212,7 +212,7 @@ export interface WorkspaceFiles {
   makeDirectory(path: string): Promise<void>;
 
   /**
-   * Watches a directory, without following links and without the executor's own temporary files: yields what happens there, whoever does it, as long as something reads.
+   * Watches a directory, without following links and without the executor's own temporary files: yields what happens there as long as something reads, also what the executor itself and other programs do.
    * Begins with the first read. Ends without an error when `signal` is aborted, the loop is left, the executor is stopped or
    * restarted, or the directory itself is moved or removed, which is the last event. A change can cause several events, and what is in
    * a new subdirectory is reported even if it was there before. What happens while nobody reads waits in the place, up to its
