@@ -141,6 +141,23 @@ describe("ports of sandboxes", needs("bubblewrap", "python3", "bash"), () => {
     expect(await closed("/", { ...upgrade, host: "api.sandboxes.example" })).toMatch(/^HTTP\/1\.1 502 /);
   });
 
+  it("tell programs another host name, if the client wants that", async () => {
+    const mask = (maskRequestHost: string) => withProgram(server, { network: { maskRequestHost } });
+    const own = await mask("localhost:${PORT}");
+    expect(await own.getInfo()).toMatchObject({
+      network: { allowPublicTraffic: true, maskRequestHost: "localhost:${PORT}" },
+    });
+    expect((await said(await ask("/", { headers: { host: hostOf(8000, own) } }))).headers["host"]).toBe(
+      "localhost:8000",
+    );
+    const upgrade = { host: hostOf(8000, own), connection: "Upgrade", upgrade: "websocket" };
+    expect(await text(rawRequest(server.url, "GET /", upgrade))).toContain('"host": "localhost:8000"');
+    await own.kill();
+    for (const wrong of ["a b", "a\r\nx: y", "a:${ANY}", "a".repeat(301)]) {
+      await expect(mask(wrong)).rejects.toThrow(/maskRequestHost/);
+    }
+  });
+
   it("are for those with the token only, without public traffic, and end with their sandbox", async () => {
     const own = await withProgram(server, { network: { allowPublicTraffic: false } });
     const headers = { host: hostOf(8000, own) };

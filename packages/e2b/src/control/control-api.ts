@@ -39,7 +39,11 @@ const createSchema = z.object({
       rules: z.unknown(),
       egressProxy: z.unknown(),
       allowPublicTraffic: z.boolean().nullish(),
-      maskRequestHost: z.unknown(),
+      maskRequestHost: z
+        .string()
+        .max(300)
+        .regex(/^[\w.-]+(?::(?:\d+|\$\{PORT\}))?$/, "must be a host name, perhaps with a port: localhost:${PORT}")
+        .nullish(),
     })
     .partial()
     .nullish(),
@@ -105,6 +109,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
         isSecure: version !== "" || (wanted.secure ?? false),
         allowInternetAccess: wanted.allow_internet_access && !deniesAll(wanted.network?.denyOut),
         allowPublicTraffic: wanted.network?.allowPublicTraffic ?? true,
+        maskRequestHost: wanted.network?.maskRequestHost ?? undefined,
         timeoutMs: timeout * 1000,
         onTimeout: wanted.autoPause === true ? "pause" : "kill",
         autoResume: wanted.autoResume?.enabled === true,
@@ -239,8 +244,7 @@ function assertPossible(
   if (isGiven(mcp)) throw new E2BFailure(501, "This server has no MCP gateway");
   if (isGiven(iam)) throw new E2BFailure(501, "This server issues no identity tokens");
   if (isGiven(volumeMounts)) throw new E2BFailure(501, "This server has no volumes");
-  const { allowOut, denyOut, rules, egressProxy, maskRequestHost } = network ?? {};
-  if (isGiven(maskRequestHost)) throw new E2BFailure(501, "This server changes no Host headers");
+  const { allowOut, denyOut, rules, egressProxy } = network ?? {};
   const denies = isGiven(denyOut) && !deniesAll(denyOut);
   if (denies || isGiven(allowOut) || isGiven(rules) || isGiven(egressProxy)) {
     throw new E2BFailure(501, "The network of a sandbox is defined by its template; only all of it can be denied");
@@ -298,6 +302,10 @@ function detailed(sandbox: KnownSandbox, usage?: Usage): JsonObject {
     state,
     metadata: { ...settings.metadata },
     allowInternetAccess: settings.allowInternetAccess,
+    network: {
+      allowPublicTraffic: settings.allowPublicTraffic,
+      ...(settings.maskRequestHost !== undefined && { maskRequestHost: settings.maskRequestHost }),
+    },
     lifecycle: { onTimeout: settings.onTimeout, autoResume: settings.autoResume },
     ...(usage && {
       cpuCount: usage.cpuCount,

@@ -20,6 +20,8 @@ export interface SandboxSettings {
   readonly allowInternetAccess: boolean;
   /** Anyone who knows its address can use the ports on which its programs listen; otherwise, a token is needed for them. */
   readonly allowPublicTraffic: boolean;
+  /** The header `Host` that its programs get, with the port in place of `${PORT}`. Default: that of the client's request. */
+  readonly maskRequestHost?: string | undefined;
   /** How long it lives, in milliseconds, if nobody changes that. */
   readonly timeoutMs: number;
   /** What happens when its time is up. */
@@ -67,6 +69,7 @@ export const sandboxRecordSchema: z.ZodType<SandboxRecord> = z.object({
     allowInternetAccess: z.boolean(),
     // Absent in what older servers have written.
     allowPublicTraffic: z.boolean().default(true),
+    maskRequestHost: z.string().optional(),
     timeoutMs: z.number(),
     onTimeout: z.enum(["kill", "pause"]),
     autoResume: z.boolean(),

@@ -30,6 +30,7 @@ async function ask(request: Request, sandbox: Sandbox, port: number): Promise<In
   const forProgram = headersForProgram(
     Object.fromEntries([...headers].map(([name, value]) => [name, [value]])),
     sandbox,
+    port,
   );
   // Also for methods that seldom have a body, whose length is not known.
   if (headers.has("transfer-encoding")) forProgram["transfer-encoding"] = ["chunked"];

@@ -19,11 +19,16 @@ const connectionHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** The headers of a request for a program in a sandbox. */
-export function headersForProgram(headers: HeaderValues, { token }: Pick<Sandbox, "token">): Record<string, string[]> {
+/** The headers of a request for a program that listens on a port of a sandbox. */
+export function headersForProgram(
+  headers: HeaderValues,
+  { token, settings: { maskRequestHost: mask } }: Pick<Sandbox, "token" | "settings">,
+  port: number,
+): Record<string, string[]> {
   const own = (name: string, values: readonly string[]): boolean =>
     ownHeaders.has(name) || (name === "x-access-token" && token !== undefined && isSameSecret(token, values[0]));
-  return passedOn(headers, own);
+  const passed = passedOn(headers, own);
+  return mask === undefined ? passed : { ...passed, host: [mask.replace("${PORT}", `${port}`)] };
 }
 
 /** The headers of a program's answer, for its client. */

@@ -30,7 +30,7 @@ export async function upgradePort(upgrade: UpgradeRequest, sandbox: Sandbox, por
     socket.destroy();
   });
   try {
-    const headers = headersForProgram(valuesOf(incoming.headersDistinct), sandbox);
+    const headers = headersForProgram(valuesOf(incoming.headersDistinct), sandbox, port);
     const connection = await sandbox.openPort(port);
     if (leaving.signal.aborted) return void connection.destroy();
     const { method = "GET", url: path = "/" } = incoming;
