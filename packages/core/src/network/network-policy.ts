@@ -41,7 +41,8 @@ export interface AllowedNetwork {
    * name that resolves to one is refused. A sandbox's code chooses the names: they may carry data. Default: such hosts are refused.
    * Cannot be dumped.
    *
-   * @param signal - aborted when no connection waits for the answer any longer. It still counts for later ones.
+   * @param signal - aborted when no connection waits for the answer any longer. It still counts for later ones: reject,
+   * and do not return `false`, if you withdraw the question.
    *
    * @example
    * onUnknownHost: async ({ host, port }) => (await ask(`May the code connect to ${host}:${port}?`)) === "yes",

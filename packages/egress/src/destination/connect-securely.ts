@@ -3,7 +3,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { errorCode, Refusal } from "./refusal.ts";
 import { trustedCertificates } from "./trusted-certificates.ts";
 
-/** Whom to speak TLS with. */
+/** A connection that is to become one of TLS. */
 export interface SecureConnection {
   /** The name or address that the certificate must be for. */
   readonly host: string;
