@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { UnknownHost } from "@fenced/core";
 import { playHost } from "@fenced/test-support/loopback-hosts";
 import { describe, expect, test } from "vitest";
@@ -98,7 +99,7 @@ describe("a host that is not listed", () => {
     const next = ask(proxy, "new.example", port);
     await expect.poll(() => proxy.proxy.connections).toBe(1);
     // The connection reaches the gatekeeper in a later turn.
-    await new Promise((resolve) => void setTimeout(resolve, 100));
+    await sleep(100);
     asked[0]?.fail(new Error("withdrawn"));
     await expect.poll(() => asked).toHaveLength(2);
     asked[1]?.answer(true);
