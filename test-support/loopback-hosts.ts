@@ -54,16 +54,20 @@ export async function playTlsHost(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   at: PlayedAt = {},
 ): Promise<{ port: number; ca: string }> {
+  const identity = await newIdentity(typeof name === "string" ? [name] : name);
+  return { port: await portOf(createTlsServer(identity, answer), at), ca: identity.cert };
+}
+
+/** A key, and the certificate that it signed for one or more names. */
+export async function newIdentity(names: readonly [string, ...string[]]): Promise<{ key: string; cert: string }> {
   const directory = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
   try {
     const [key, cert] = [path.join(directory, "key.pem"), path.join(directory, "cert.pem")];
-    const names = typeof name === "string" ? [name] : name;
     const alternatives = names.map((each) => `DNS:${each}`).join(",");
     const subject = ["-subj", `/CN=${names[0]}`, "-addext", `subjectAltName=${alternatives}`];
     const words = "req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1".split(" ");
     await promisify(execFile)("openssl", [...words, ...subject, "-keyout", key, "-out", cert]);
-    const ca = await readFile(cert, "utf8");
-    return { port: await portOf(createTlsServer({ key: await readFile(key), cert: ca }, answer), at), ca };
+    return { key: await readFile(key, "utf8"), cert: await readFile(cert, "utf8") };
   } finally {
     await rm(directory, { recursive: true });
   }

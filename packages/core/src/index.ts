@@ -185,6 +185,7 @@ export type {
   PlaceholderCredential,
   PlaceholderPart,
 } from "./network/network-credential.ts";
+export type { UpstreamProxy } from "./network/upstream-proxy.ts";
 export {
   type AllowedNetwork,
   type NetworkDecision,

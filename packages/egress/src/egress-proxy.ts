@@ -10,6 +10,7 @@ import { CredentialDoor } from "./credentials/credential-door.ts";
 import { Gatekeeper } from "./destination/gatekeeper.ts";
 import { Refusal } from "./destination/refusal.ts";
 import { resolveHost } from "./destination/resolve-host.ts";
+import { UpstreamRoute } from "./destination/upstream-route.ts";
 import { Download, LargeBuffers } from "./download.ts";
 import { egressProxyOptions, type EgressProxyOptions } from "./egress-proxy-options.ts";
 import { refuseStream } from "./http/answer.ts";
@@ -76,6 +77,7 @@ export class EgressProxy implements AsyncDisposable {
     const {
       allow,
       credentials = [],
+      upstreamProxy,
       onUnknownHost,
       onRequest,
       resolve = resolveHost,
@@ -90,6 +92,7 @@ export class EgressProxy implements AsyncDisposable {
       allow,
       resolve,
       connectTimeoutMs,
+      upstream: upstreamProxy && new UpstreamRoute(upstreamProxy, { resolve, connectTimeoutMs }),
       onUnknownHost,
       answerMs: idleTimeoutMs,
       onRequest,

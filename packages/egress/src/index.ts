@@ -8,6 +8,7 @@ export {
   type PlaceholderCredential,
   type PlaceholderPart,
   packageIndexes,
+  type UpstreamProxy,
 } from "@fenced/core";
 export { type ConnectionOptions, EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";
 export type { EgressProxyOptions } from "./egress-proxy-options.ts";

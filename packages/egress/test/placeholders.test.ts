@@ -244,6 +244,27 @@ describe("placeholders", needs("openssl"), () => {
     expect(answer.split(placeholder)).toHaveLength(7);
   });
 
+  test.each([
+    ["JSON of PHP", String.raw`s3cr3t-A+b\/c=d&e \"f\\g`],
+    ["JSON of .NET", String.raw`s3cr3t-A\u002Bb/c=d\u0026e \u0022f\\g`],
+    ["JSON of Go", String.raw`s3cr3t-A+b/c=d\u0026e \"f\\g`],
+    ["HTML of Python", String.raw`s3cr3t-A+b/c=d&amp;e &quot;f\g`],
+    ["HTML of .NET", String.raw`s3cr3t-A&#x2B;b/c=d&amp;e &quot;f\g`],
+    ["HTML of Handlebars", String.raw`s3cr3t-A+b/c&#x3D;d&amp;e &#34;f\g`],
+    ["a form that encodes everything", Array.from(secret, (each) => `%${Buffer.from(each).toString("hex")}`).join("")],
+    ["a URL that keeps what it may", "s3cr3t-A+b/c=d&e%20%22f%5Cg"],
+  ])("what the host repeats is found as it is escaped by %s", async (_, escaped) => {
+    const played = await start({}, (_request, response) => {
+      response.writeHead(401, { "content-type": "text/html", "x-reason": escaped });
+      response.end(`<p>${escaped}</p>`);
+    });
+    const answer = await ask(played, "/", `X-Key: ${placeholder}\r\n`);
+    expect(answer).toContain(`x-reason: ${placeholder}\r\n`);
+    // Each piece of the body may be a chunk.
+    expect(answer.split(placeholder)).toHaveLength(3);
+    expect(answer).not.toContain(escaped);
+  });
+
   test("answers that are not text, have no body, or contain only short values are passed on unchanged", async () => {
     const bytes = Buffer.from("answer with short in it");
     const played = await start({ value: () => "short" }, ({ url }, response) => {

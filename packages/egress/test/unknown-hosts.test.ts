@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { UnknownHost } from "@fenced/core";
 import { playHost } from "@fenced/test-support/loopback-hosts";
 import { describe, expect, test } from "vitest";
@@ -84,6 +85,25 @@ describe("a host that is not listed", () => {
     asked[0]?.answer(true);
     expect(await ask(proxy, "new.example", port)).toContain("host of");
     expect(asked).toHaveLength(1);
+  });
+
+  test("is asked about again for a connection that came while an abandoned question was being withdrawn", async () => {
+    const port = await playHost();
+    const { asked, onUnknownHost } = questions();
+    const proxy = await startProxy({ allow: listed, onUnknownHost });
+    const client = await proxy.connect();
+    client.write(get(`http://new.example:${port}/`));
+    await expect.poll(() => asked).toHaveLength(1);
+    client.resetAndDestroy();
+    await expect.poll(() => asked[0]?.signal.aborted).toBe(true);
+    const next = ask(proxy, "new.example", port);
+    await expect.poll(() => proxy.proxy.connections).toBe(1);
+    // The connection reaches the gatekeeper in a later turn.
+    await sleep(100);
+    asked[0]?.fail(new Error("withdrawn"));
+    await expect.poll(() => asked).toHaveLength(2);
+    asked[1]?.answer(true);
+    expect(await next).toContain("host of");
   });
 
   test("is refused while there is no answer for long", async () => {

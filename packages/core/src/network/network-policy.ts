@@ -1,4 +1,5 @@
 import type { NetworkCredential } from "./network-credential.ts";
+import type { UpstreamProxy } from "./upstream-proxy.ts";
 
 /**
  * What an executor's code may connect to. `"none"`: only its own loopback; `"open"`: whatever its environment can
@@ -22,6 +23,12 @@ export interface AllowedNetwork {
   /** Secrets that the proxy adds to requests, or puts in place of placeholders, so that the code never has them. Default: none. */
   readonly credentials?: readonly NetworkCredential[] | undefined;
   /**
+   * The HTTP proxy through which connections go out, in networks that have no other way. It looks up the names that `allow` lists, also
+   * below a star; names that only `"*"` or `onUnknownHost` allows are looked up here, and it gets the address that was checked. With a
+   * password, the policy cannot be dumped. Default: hosts are reached directly, whatever the environment says.
+   */
+  readonly upstreamProxy?: UpstreamProxy | undefined;
+  /**
    * Resolves a name to addresses, in the order in which to try them. Called once for each connection to a listed name.
    * Default: the `hosts` file, then the name servers of Node's `dns` module, then the system. Cannot be dumped.
    */
@@ -34,7 +41,8 @@ export interface AllowedNetwork {
    * name that resolves to one is refused. A sandbox's code chooses the names: they may carry data. Default: such hosts are refused.
    * Cannot be dumped.
    *
-   * @param signal - aborted when no connection waits for the answer any longer. It still counts for later ones.
+   * @param signal - aborted when no connection waits for the answer any longer. It still counts for later ones: reject,
+   * and do not return `false`, if you withdraw the question.
    *
    * @example
    * onUnknownHost: async ({ host, port }) => (await ask(`May the code connect to ${host}:${port}?`)) === "yes",
@@ -85,7 +93,7 @@ export interface NetworkDecision {
   /** The requested name or address in canonical form, or unchanged if it has none. */
   readonly host: string;
   readonly port: number;
-  /** The address that is dialed first; absent if the request was refused. */
+  /** The address that is dialed first; absent if the request was refused, or if an upstream proxy looks the name up. */
   readonly address?: string;
   /** The request's method, if the proxy reads it. */
   readonly method?: string;

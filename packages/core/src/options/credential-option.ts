@@ -3,7 +3,8 @@ import { parseHostPattern } from "../network/host-pattern.ts";
 import type { CredentialSource, NetworkCredential, PlaceholderPart } from "../network/network-credential.ts";
 import { callbackOption, type OptionSchemas, optionsSchema } from "./check-options.ts";
 
-const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
+/** A host as an entry of a policy's list. */
+export const hostPattern: z.ZodType<string> = z.string().check(({ value, issues }) => {
   const pattern = parseHostPattern(value);
   if ("problem" in pattern) issues.push({ code: "custom", input: value, message: pattern.problem });
 });

@@ -4,6 +4,7 @@ import type { AllowedNetwork, NetworkDecision, NetworkPolicy, NetworkRule } from
 import { parseNetworkEntry } from "../network/network-rule.ts";
 import { type OptionSchemas, optionsSchema, callbackOption } from "./check-options.ts";
 import { credentialOption } from "./credential-option.ts";
+import { upstreamProxyOption } from "./upstream-proxy-option.ts";
 
 const allowEntry: z.ZodType<string | NetworkRule> = z
   .custom<string | NetworkRule>(
@@ -24,6 +25,7 @@ export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
     "must be a list of hosts, or a function that returns one",
   ),
   credentials: z.array(credentialOption).exactOptional(),
+  upstreamProxy: upstreamProxyOption.exactOptional(),
   resolve: callbackOption<(host: string, signal: AbortSignal) => Promise<readonly string[]>>().exactOptional(),
   onUnknownHost: callbackOption<NonNullable<AllowedNetwork["onUnknownHost"]>>().exactOptional(),
   onRequest: callbackOption<(decision: NetworkDecision) => void>().exactOptional(),

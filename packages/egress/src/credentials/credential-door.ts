@@ -1,17 +1,16 @@
 import { type IncomingMessage, type Server, type ServerResponse, validateHeaderValue } from "node:http";
-import { isIP, type Socket } from "node:net";
-import { connect as connectTls, TLSSocket } from "node:tls";
+import { TLSSocket } from "node:tls";
 import type { HeaderCredential, NetworkCredential, PlaceholderCredential } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import { parseHostPattern } from "@fenced/core/network";
+import { connectSecurely } from "../destination/connect-securely.ts";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
-import { errorCode, Refusal } from "../destination/refusal.ts";
+import { Refusal } from "../destination/refusal.ts";
 import { checkFraming, forwardRequest } from "../http/forward-request.ts";
 import { requestServer } from "../http/http-door.ts";
 import { Visitor } from "../visitor.ts";
 import { Placeholders, type ReadPlaceholder } from "./placeholders.ts";
 import { SessionAuthority } from "./session-authority.ts";
-import { trustedCertificates } from "./trusted-certificates.ts";
 
 /** What the door needs from the proxy. */
 export interface CredentialDoorOptions {
@@ -99,38 +98,10 @@ export class CredentialDoor {
       ...(await placeholders.request(request, path, joinSignals(visitor.signal, AbortSignal.timeout(idleMs)))),
       changed: placeholders.answer.bind(placeholders),
     };
-    const socket = await this.#openSecurely(place, ca, await gatekeeper.open(place, visit));
+    const timeoutMs = this.#options.connectTimeoutMs;
+    const secure = { host: place.host, ca, called: place.host, timeoutMs };
+    const socket = await connectSecurely(await gatekeeper.open(place, visit), secure);
     forwardRequest(request, response, { socket, host, path, added, idleMs, endedMs, ...changes });
-  }
-
-  /**
-   * Connects to the host by TLS; the host must present its own valid certificate.
-   *
-   * @param ca - certificates to trust besides those that Node trusts.
-   */
-  #openSecurely({ host }: Place, ca: readonly string[], socket: Socket): Promise<TLSSocket> {
-    return new Promise((resolve, reject) => {
-      const secured = connectTls({
-        socket,
-        host,
-        ...(isIP(host) === 0 ? { servername: host } : {}),
-        ALPNProtocols: ["http/1.1"],
-        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says: the credential must not go to anyone else.
-        rejectUnauthorized: true,
-        ...(ca.length === 0 ? {} : { ca: [...trustedCertificates(), ...ca] }),
-      });
-      const timer = setTimeout(() => secured.destroy(new Error("late")), this.#options.connectTimeoutMs);
-      secured.once("close", () => clearTimeout(timer));
-      secured.once("error", (error) => {
-        socket.destroy();
-        reject(new Refusal(502, `could not connect securely to ${host}: ${errorCode(error)}`));
-      });
-      secured.once("secureConnect", () => {
-        clearTimeout(timer);
-        secured.on("error", () => {});
-        resolve(secured);
-      });
-    });
   }
 }
 

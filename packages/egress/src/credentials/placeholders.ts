@@ -26,17 +26,15 @@ const shortestHidden = 8;
 export class Placeholders {
   readonly #read: readonly ReadPlaceholder[];
   /** Texts that the host got, and may send back, with what the program sent or knows in their place. */
-  readonly #hidden = new Map<string, string>();
+  readonly #hidden: Replacement[];
 
   constructor(read: readonly ReadPlaceholder[]) {
     this.#read = read;
-    for (const { placeholder, value } of read) {
-      if (value.length < shortestHidden) continue;
-      const form = inQuery(value).replaceAll("%20", "+");
-      const encoded = [encodeURIComponent(value), inQuery(value), form];
-      const lower = encoded.map((text) => text.replaceAll(/%../g, (hex) => hex.toLowerCase()));
-      for (const text of [value, inJson(value), ...encoded, ...lower]) this.#hidden.set(text, placeholder);
-    }
+    this.#hidden = read
+      .filter(({ value }) => value.length >= shortestHidden)
+      .flatMap(({ placeholder, value }) =>
+        answerKinds.map((kind) => ({ parts: partsOf(value, kind), by: Buffer.from(placeholder) })),
+      );
   }
 
   /**
@@ -59,10 +57,7 @@ export class Placeholders {
   /** An answer without the values, where it is text. */
   answer(answer: IncomingMessage, hasBody: boolean): ChangedAnswer {
     // The longest first: one may begin with another.
-    const texts = [...this.#hidden].toSorted(([one], [other]) => other.length - one.length);
-    const replacer = new TextReplacer(
-      texts.map(([text, by]) => ({ parts: [[Buffer.from(text)]], by: Buffer.from(by) })),
-    );
+    const replacer = new TextReplacer(this.#hidden.toSorted((one, other) => other.parts.length - one.parts.length));
     const changesBody = hasBody && textKind(answer.rawHeaders) !== undefined;
     const lines = answer.rawHeaders.map((text, index) => (index % 2 === 0 ? text : replacer.text(text)));
     return {
@@ -95,7 +90,9 @@ export class Placeholders {
     const replaced = replacer.whole(plain);
     if (replaced === plain) return text;
     const sent = replaced.toString("base64");
-    if (sent.length >= shortestHidden) this.#hidden.set(sent, encoded);
+    if (sent.length >= shortestHidden) {
+      this.#hidden.push({ parts: partsOf(sent, "plain"), by: Buffer.from(encoded) });
+    }
     return `${scheme}${sent}`;
   }
 
@@ -137,18 +134,50 @@ function isNamed(lines: HeaderLines, index: number, name: string): boolean {
 
 function replacement({ placeholder, value }: ReadPlaceholder, kind: TextKind): Replacement {
   const by = { plain: value, form: inQuery(value), json: inJson(value) }[kind];
-  return {
-    parts: Array.from(placeholder, (character) => spellings(character, kind).map((each) => Buffer.from(each))),
-    by: Buffer.from(by),
-  };
+  return { parts: partsOf(placeholder, kind), by: Buffer.from(by) };
 }
 
-function spellings(character: string, kind: TextKind): string[] {
+/** How a text may be written: what a host repeats, it may also escape for a page. */
+type Spelling = TextKind | "html";
+
+const answerKinds: readonly Spelling[] = ["plain", "form", "json", "html"];
+const inHtml = new Map(Object.entries({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" }));
+const inJsonAlso = new Map(Object.entries({ "/": "\\/", '"': '\\"', "\\": "\\\\" }));
+/** By kind and character: they are needed for each request, and there are few. */
+const known = new Map<string, readonly Buffer[]>();
+
+function partsOf(text: string, kind: Spelling): Replacement["parts"] {
+  return Array.from(text, (character) => {
+    const key = `${kind} ${character}`;
+    const spelled = known.get(key) ?? [...new Set(spellings(character, kind))].map((each) => Buffer.from(each));
+    known.set(key, spelled);
+    return spelled;
+  });
+}
+
+/** All spellings of an ASCII character, which frameworks choose differently; none of them begins with another one. */
+function spellings(character: string, kind: Spelling): string[] {
   if (kind === "plain") return [character];
-  const hex = character.charCodeAt(0).toString(16).padStart(2, "0");
-  const both = [hex, hex.toUpperCase()];
-  if (kind === "form") return [character, ...both.map((each) => `%${each}`)];
-  return [character, ...both.map((each) => `\\u00${each}`), ...(character === "/" ? ["\\/"] : [])];
+  const code = character.charCodeAt(0);
+  const lower = code.toString(16).padStart(2, "0");
+  const hex = [lower, lower.toUpperCase()];
+  if (kind === "form") {
+    return [...own(character, "%"), ...(character === " " ? ["+"] : []), ...hex.map((each) => `%${each}`)];
+  }
+  if (kind === "json") {
+    return [...own(character, '"\\'), ...listed(inJsonAlso.get(character)), ...hex.map((each) => `\\u00${each}`)];
+  }
+  const numbers = [`#${code}`, `#0${code}`, ...hex.flatMap((each) => [`#x${each}`, `#X${each}`, `#x00${each}`])];
+  return [...own(character, "&"), ...listed(inHtml.get(character)), ...numbers.map((each) => `&${each};`)];
+}
+
+/** The character itself, unless it begins other spellings, or must not stand there. */
+function own(character: string, others: string): string[] {
+  return others.includes(character) ? [] : [character];
+}
+
+function listed(text: string | undefined): string[] {
+  return text === undefined ? [] : [text];
 }
 
 function inQuery(value: string): string {

@@ -1,4 +1,4 @@
-import { connect, type OnReadOpts, type Socket, type TcpSocketConnectOpts } from "node:net";
+import type { OnReadOpts, Socket } from "node:net";
 import type { AllowedNetwork, NetworkDecision } from "@fenced/core";
 import { joinSignals, untilAborted } from "@fenced/core/abort";
 import {
@@ -12,14 +12,18 @@ import {
   unclearPath,
 } from "@fenced/core/network";
 import { ownKind, specialKind } from "./address-kind.ts";
+import { dialFirst } from "./dial.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
+import type { UpstreamRoute } from "./upstream-route.ts";
 
 /** Settings of a gatekeeper. */
 export interface GatekeeperOptions {
   readonly allow: AllowedNetwork["allow"];
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly connectTimeoutMs: number;
+  /** Where connections go out; by default, directly. */
+  readonly upstream: UpstreamRoute | undefined;
   readonly onUnknownHost: AllowedNetwork["onUnknownHost"];
   /** Milliseconds for which a connection waits for its answer. */
   readonly answerMs: number;
@@ -66,7 +70,7 @@ export class Gatekeeper {
   }
 
   /**
-   * The requested place, if it is listed, or if whoever was asked about it allows it. Reports only a refusal; `open` reports the outcome.
+   * The requested place, if it is listed, or if `onUnknownHost` allows it. Reports only a refusal; `open` reports the outcome.
    *
    * @throws Refusal; the reason of the visit's signal.
    */
@@ -145,17 +149,27 @@ export class Gatekeeper {
   }
 
   /**
-   * Connects to an admitted place. Looks its name up once, and dials the address that it checked.
+   * Connects to an admitted place. Looks its name up once, and dials the address that it checked. Only the name of a listed host goes to
+   * an upstream proxy: code could choose any other one so that the proxy finds an address of its own network.
    *
    * @param onread - see `connect`. Default: the connection is read like any stream.
    * @throws Refusal
    */
   async open(place: Place, visit: Visit, onread?: OnReadOpts): Promise<Socket> {
     const signal = joinSignals(visit.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
+    const upstream = this.#options.upstream?.leadsTo(place) === true ? this.#options.upstream : undefined;
+    if (upstream && this.#watched(place, visit, () => this.#allowed.names(place))) {
+      this.#report({ allowed: true, ...about(visit), ...place });
+      return upstream.open(place, { signal, onread });
+    }
     const found = await this.#lookUp(place, signal);
     const addresses = this.#watched(place, visit, () => this.#dialable(place, found));
     this.#report({ allowed: true, ...about(visit), ...place, address: addresses[0] ?? place.host });
-    return dialFirst(addresses, place, { signal, onread });
+    const [first = ""] = addresses;
+    if (upstream && specialAddress(first) === undefined) {
+      return upstream.open({ ...place, host: first }, { signal, onread });
+    }
+    return dialFirst(addresses, place.port, { called: place.host, signal, onread });
   }
 
   async #lookUp({ host }: Place, signal: AbortSignal): Promise<readonly string[]> {
@@ -234,6 +248,12 @@ class AllowList {
     return new Refusal(403, `${what} is not in this executor's network policy`, true);
   }
 
+  /** Whether an entry names the host, or a domain above it. `localhost` is this machine everywhere (RFC 6761). */
+  names({ host, port }: Place): boolean {
+    if (isAddress(host) || /(?:^|\.)localhost$/.test(host)) return false;
+    return this.#patterns.some((pattern) => pattern.host !== "" && matchesHost(pattern, host, port));
+  }
+
   /** Why an address must not be dialed, as text after "is". */
   refusedKind(address: string, port: number): string | undefined {
     const kind = specialAddress(address);
@@ -259,45 +279,4 @@ const mostAddresses = 8;
 
 function about({ protocol, method }: Visit): Pick<NetworkDecision, "protocol" | "method"> {
   return { protocol, ...(method === undefined ? {} : { method }) };
-}
-
-/** Tries addresses one after another, each for its share of the time. */
-async function dialFirst(
-  addresses: readonly string[],
-  { host, port }: Place,
-  { signal, onread }: { readonly signal: AbortSignal; readonly onread: OnReadOpts | undefined },
-): Promise<Socket> {
-  let failure: unknown;
-  for (const [index, address] of addresses.entries()) {
-    const last = index === addresses.length - 1;
-    const patience = last ? signal : joinSignals(signal, AbortSignal.timeout(firstPatienceMs));
-    try {
-      return await dial({ host: address, port, ...(onread && { onread }) }, patience);
-    } catch (error) {
-      failure = error;
-      if (signal.aborted) break;
-    }
-  }
-  if (signal.aborted) throw new Refusal(504, `${host} could not be reached: timed out`);
-  throw new Refusal(502, `${host} could not be reached: ${errorCode(failure)}`);
-}
-
-const firstPatienceMs = 2500;
-
-function dial(to: TcpSocketConnectOpts, signal: AbortSignal): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const socket = connect({ ...to, allowHalfOpen: true, noDelay: true });
-    const abort = (): void => void socket.destroy(new Error("the connection took too long"));
-    signal.addEventListener("abort", abort, { once: true });
-    socket.once("error", reject);
-    socket.once("close", () => signal.removeEventListener("abort", abort));
-    socket.once("connect", () => {
-      signal.removeEventListener("abort", abort);
-      socket.off("error", reject);
-      // Needed until another listener is added: an error without a listener ends the program.
-      socket.on("error", () => {});
-      resolve(socket);
-    });
-  });
 }

@@ -39,6 +39,7 @@ export class HostQuestions {
 
   async #answer(host: UnknownHost, signal: AbortSignal): Promise<boolean> {
     const question = this.#open.get(keyOf(host)) ?? this.#begin(host);
+    const isAbandoned = question.leaving.signal.aborted;
     question.waiting += 1;
     // A client that leaves is not always noticed: it may only have said everything.
     const patience = AbortSignal.timeout(this.#patienceMs);
@@ -47,6 +48,8 @@ export class HostQuestions {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof Refusal) throw error;
+      // It was withdrawn because nobody waited any longer: that says nothing about this connection.
+      if (isAbandoned && !patience.aborted) return await this.#answer(host, signal);
       throw refused(host, patience.aborted ? "was asked about, without an answer so far" : "could not be asked about");
     } finally {
       question.waiting -= 1;
