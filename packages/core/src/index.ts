@@ -52,6 +52,7 @@ export type { CodeBlock } from "./execution/code-block.ts";
 export { codeBlockSchema } from "./execution/code-block-schema.ts";
 export type { CodeExecutor, FunctionPromptOptions, StartOptions } from "./execution/code-executor.ts";
 export type { BlockResult, CodeResult } from "./execution/code-result.ts";
+export type { FileChanges, RiskyFile, WorkspaceChanges } from "./execution/workspace-changes.ts";
 export {
   codeResultForModel,
   type ModelOutput,

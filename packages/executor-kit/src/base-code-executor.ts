@@ -28,6 +28,13 @@ import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext } from "@fenced/core/telemetry";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
+import {
+  byTheWay,
+  notObservable,
+  type ObservationLimits,
+  ObservedWorkspace,
+  whenAskedFor,
+} from "./changes/observed-workspace.ts";
 import { checkpointOptions } from "./checkpoints/checkpoint-options.ts";
 import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { CurrentPlace } from "./current-place.ts";
@@ -89,6 +96,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #functions: ExecutorFunctions;
   readonly #sharedOwner: string | undefined;
   readonly #maxWorkspaceBytes: number | undefined;
+  /** `undefined`: nobody wants to know what runs change. */
+  readonly #observation: ObservationLimits | undefined;
   readonly #losses = new LossReports();
   readonly #keptRuns: KeptRuns;
   readonly #handOver: RunHandOver<P>;
@@ -131,6 +140,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
+    this.#observation = observation(checked);
     this.#handOver = new RunHandOver<P>({
       functions: this.#functions,
       losses: this.#losses,
@@ -351,19 +361,29 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const hasFunctions = this.#functions.any(host);
     const find = (signal: AbortSignal): P | Promise<P> =>
       (hasFunctions ? undefined : epoch.usablePlace) ?? this.#findPlace(epoch, host, signal);
-    const mustWait = stateful || hasFunctions || epoch.usablePlace === undefined;
+    const limits = this.#observation;
+    const mustWait = stateful || hasFunctions || limits !== undefined || epoch.usablePlace === undefined;
     let endTurn: (() => void) | undefined;
+    let observed: ObservedWorkspace | undefined;
     try {
       const isReady =
         !mustWait ||
         (await run.prepare(async (signal) => {
           if (stateful) endTurn = await epoch.turns.take(signal);
-          await find(signal);
+          const place = await find(signal);
+          if (limits && place.files.tree) observed = await ObservedWorkspace.look(place, limits, signal);
           return true;
         }));
       const takeLoss = (): boolean => this.#losses.take();
       if (isReady !== true) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
       const giveUp = (place: Place, reason: string): void => epoch.giveUp(place, reason);
+      const ends = [epoch.signal, options.signal, events?.left];
+      const changes =
+        observed &&
+        (
+          (seen) => () =>
+            seen.changes(this.#life.place, ends)
+        )(observed);
       return await run.blocks(blocks, this.#blockPlace(epoch, { find, giveUp }), {
         telemetry,
         timeoutMs,
@@ -372,6 +392,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         env,
         stdin,
         takeLoss,
+        changes,
       });
     } finally {
       // A set-up goes on without its caller, in the interpreter of the next call.
@@ -386,7 +407,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     options: ExecuteOptions,
     beginning: BeginningRun,
   ): AsyncGenerator<ExecutionEvent | RunEvent, void, void> {
-    if (this.offered.keepAlive !== true) {
+    if (this.offered.keepAlive !== true || this.#observation === whenAskedFor) {
       beginning.waits();
       yield* this.streamCodeBlocks(blocks, options);
       return;
@@ -453,6 +474,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       if (place.facts.lostState !== undefined) this.#losses.tell(place.facts.lostState);
       if (place.facts.isLeft === true && place.runs) await this.#adoptRuns(place.runs, signal);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
+      if (this.#observation === whenAskedFor && !place.files.tree) throw notObservable();
       await this.#checkpoints.restoreTo(this.#withState(place), signal);
       return current;
     } catch (error) {
@@ -480,4 +502,10 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
 async function measureDisk(place: Place): Promise<number | undefined> {
   return place.diskUsage?.(Infinity) ?? place.files.diskUsage?.(Infinity);
+}
+
+function observation(options: BaseExecutorOptions & { readonly workDir?: unknown }): ObservationLimits | undefined {
+  const { changes, workDir } = options;
+  if (changes !== undefined) return changes ? whenAskedFor : undefined;
+  return workDir === undefined ? undefined : byTheWay;
 }

@@ -1,4 +1,4 @@
-import type { CodeBlock, CodeResult, ExecutionEvent } from "@fenced/core";
+import type { CodeBlock, CodeResult, ExecutionEvent, WorkspaceChanges } from "@fenced/core";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import type { DisplayRoom, FinishedBlock } from "./block-output.ts";
 import { timeIsUp } from "./block-run.ts";
@@ -21,6 +21,8 @@ interface RunConditions extends Pick<BlockConditions, "env" | "stdin" | "timeout
   readonly telemetry: ExecutorTelemetry | undefined;
   /** Returns whether the session was lost since the last result, and resets that because it is then reported. */
   readonly takeLoss: () => boolean;
+  /** Finds out what the blocks changed in the workspace; never throws. Default: that is not known. */
+  readonly changes?: (() => Promise<WorkspaceChanges>) | undefined;
 }
 
 /** What ends a run. */
@@ -68,7 +70,7 @@ export class Run {
   async blocks(
     blocks: readonly CodeBlock[],
     place: BlockPlace,
-    { telemetry, takeLoss, ...conditions }: RunConditions,
+    { telemetry, takeLoss, changes: findChanges, ...conditions }: RunConditions,
   ): Promise<CodeResult> {
     const events = this.#events;
     const started = performance.now();
@@ -88,10 +90,13 @@ export class Run {
       if (events) await this.#tell(events, { type: "block-end", index, result: end.result });
       if (end.result.exitCode !== 0) break;
     }
+    const durationMs = performance.now() - started;
+    const changes = await findChanges?.();
     return combineResults(finished, {
       complete: finished.length === blocks.length,
-      durationMs: performance.now() - started,
+      durationMs,
       lost: takeLoss(),
+      changes,
     });
   }
 
