@@ -47,6 +47,10 @@ export type {
   SweepResult,
 } from "./checkpoints/checkpoint-store.ts";
 
+export { recordFile } from "./record/record-file.ts";
+export type { RecordedBlock, RecordedHost, RecordedHostCall, RecordedRun, RunRecorder } from "./record/run-record.ts";
+export { type InvalidRecord, type ValidRecord, verifyRecord } from "./record/verify-record.ts";
+
 export { canonicalLanguage, languageAmong } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";
 export { codeBlockSchema } from "./execution/code-block-schema.ts";

@@ -4,6 +4,7 @@ import {
   type HostFunction,
   isPythonIdentifier,
   type RestoreOption,
+  type RunRecorder,
 } from "@fenced/core";
 import {
   callbackOption,
@@ -80,6 +81,12 @@ export interface BaseExecutorOptions {
    * without their program, not at all.
    */
   readonly changes?: boolean | undefined;
+  /**
+   * Keeps what each run did: `recordFile(path)`. Implies `changes`, but where the executor cannot know them, the record does
+   * not have them. A run whose record cannot be opened rejects before its code starts. Not part of a dumped component.
+   * Default: nothing is recorded.
+   */
+  readonly record?: RunRecorder | undefined;
 }
 
 /** A function of either kind or, in a component's config, the output of its `toJSON`. */
@@ -117,6 +124,7 @@ export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
   maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
   restore: restoreOption.exactOptional(),
   changes: z.boolean().exactOptional(),
+  record: objectOption<RunRecorder>(["begin", "add"], "a record, such as recordFile(path)").exactOptional(),
 };
 
 /** What the base class validates, whatever options the executor adds. */

@@ -69,6 +69,11 @@ export interface CodeResult {
    * executor's option `changes` asks for it, and it can know.
    */
   readonly changes?: WorkspaceChanges;
+  /**
+   * Why the run is not in the record that the option `record` names, although it could be opened before the run. Absent if
+   * it is, or there is no such option.
+   */
+  readonly unrecorded?: string;
   /** Milliseconds from the start of the first block to the end of the last one. */
   readonly durationMs: number;
   /** One result for each block that ran, in order. */

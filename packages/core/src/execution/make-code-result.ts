@@ -67,7 +67,19 @@ export function makeBlockResult(fields: BlockResultFields): BlockResult {
  * comparing it sees a plain object with all of them; `JSON.stringify` writes `compactCodeResult`.
  */
 export function makeCodeResult(fields: CodeResultFields): CodeResult {
-  const { exitCode, displays, codeFile, timedOut, truncated, stateLost, network, changes, durationMs, blocks } = fields;
+  const {
+    exitCode,
+    displays,
+    codeFile,
+    timedOut,
+    truncated,
+    stateLost,
+    network,
+    changes,
+    unrecorded,
+    durationMs,
+    blocks,
+  } = fields;
   const result: CodeResult = {
     exitCode,
     get output() {
@@ -86,6 +98,7 @@ export function makeCodeResult(fields: CodeResultFields): CodeResult {
     stateLost,
     ...(network === undefined ? {} : { network }),
     ...(changes === undefined ? {} : { changes }),
+    ...(unrecorded === undefined ? {} : { unrecorded }),
     durationMs,
     blocks,
   };
