@@ -5,6 +5,7 @@ import path from "node:path";
 import { hostFunction, recordFile, verifyRecord } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
+import { playHost } from "@fenced/test-support/loopback-hosts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 
@@ -51,6 +52,27 @@ describe("the option record", needs("python3"), () => {
       { seq: 3, outcome: "rejected", error: "Error: enough", changes: { created: ["hidden"] } },
     ]);
     expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 3 });
+  });
+
+  it("names the hosts that the code reached, and those that it was refused", needs("bubblewrap"), async () => {
+    const port = await playHost();
+    await using executor = new LocalCommandLineCodeExecutor({
+      isolation: "os-sandbox",
+      network: { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"] },
+      record: recordFile(file),
+    });
+    const code = `
+import urllib.request
+for url in ["http://good.example:${port}", "http://evil.example"]:
+    try: urllib.request.urlopen(url)
+    except OSError as error: print(error)
+`;
+    await executor.executeCodeBlocks([{ language: "python", code }]);
+    const [line] = await lines();
+    expect(line).toMatchObject({
+      reached: [{ host: "good.example", port }],
+      refused: [{ host: "evil.example", port: 80 }],
+    });
   });
 
   it("runs nothing if the record cannot be opened, and loses no result if it cannot be written", async () => {

@@ -11,7 +11,7 @@ export interface RecordProblem {
 }
 
 /** Incomplete lines at some point of a record: what programs were writing when they died. */
-export interface TornLines {
+interface TornLines {
   /** Number of the first one. */
   readonly first: number;
   readonly lines: number;
