@@ -32,6 +32,7 @@ const sections: readonly Section[] = [
       ["docs/processes.md", "Servers and tools"],
       "docs/files.md",
       "docs/checkpoints.md",
+      "docs/record.md",
       ["docs/keep-alive.md", "Sessions that go on"],
       "docs/functions.md",
       "docs/packages-in-the-sandbox.md",

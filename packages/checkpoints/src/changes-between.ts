@@ -1,25 +1,15 @@
-import type { CheckpointEntry, RestoreOption } from "@fenced/core";
-
-/** How two checkpoints differ, as sorted paths. */
-export interface CheckpointChanges {
-  /** Files, directories and links that only the second one has. */
-  readonly created: readonly string[];
-  /** Those whose content, permissions, target or kind differ. Times do not count. */
-  readonly changed: readonly string[];
-  /** Those that only the first one has. */
-  readonly deleted: readonly string[];
-}
+import type { CheckpointEntry, FileChanges, RestoreOption } from "@fenced/core";
 
 /**
  * Compares the files of two checkpoints, without reading their content: what did the code do in between? Directories
- * count as changed only if their permissions differ.
+ * count as changed only if their permissions differ, and times do not count.
  *
  * @throws CheckpointError if one of them is missing or damaged.
  *
  * @example
  * const { created, changed, deleted } = await changesBetween({ store, id: before }, { store, id: after });
  */
-export async function changesBetween(before: RestoreOption, after: RestoreOption): Promise<CheckpointChanges> {
+export async function changesBetween(before: RestoreOption, after: RestoreOption): Promise<FileChanges> {
   const [first, second] = await Promise.all([entriesOf(before), entriesOf(after)]);
   const [created, changed, deleted]: [string[], string[], string[]] = [[], [], []];
   let [one, other] = [await first.next(), await second.next()];

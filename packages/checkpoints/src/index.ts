@@ -1,3 +1,3 @@
-export { type CheckpointChanges, changesBetween } from "./changes-between.ts";
+export { changesBetween } from "./changes-between.ts";
 export { s3Store, type S3StoreOptions } from "./s3/s3-store.ts";
 export { directoryStore } from "./directory/directory-store.ts";

@@ -47,11 +47,16 @@ export type {
   SweepResult,
 } from "./checkpoints/checkpoint-store.ts";
 
+export { recordFile } from "./record/record-file.ts";
+export type { RecordedBlock, RecordedHost, RecordedHostCall, RecordedRun, RunRecorder } from "./record/run-record.ts";
+export { type InvalidRecord, type ValidRecord, verifyRecord } from "./record/verify-record.ts";
+
 export { canonicalLanguage, languageAmong } from "./execution/canonical-language.ts";
 export type { CodeBlock } from "./execution/code-block.ts";
 export { codeBlockSchema } from "./execution/code-block-schema.ts";
 export type { CodeExecutor, FunctionPromptOptions, StartOptions } from "./execution/code-executor.ts";
 export type { BlockResult, CodeResult } from "./execution/code-result.ts";
+export type { FileChanges, RiskyFile, WorkspaceChanges } from "./execution/workspace-changes.ts";
 export {
   codeResultForModel,
   type ModelOutput,

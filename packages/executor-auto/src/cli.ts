@@ -9,6 +9,7 @@ import { Interruption, onInterruption } from "./cli/interruption.ts";
 import { ownNames } from "./cli/own-names.ts";
 import { runCommand } from "./cli/run-command.ts";
 import { say, UsageError } from "./cli/usage-error.ts";
+import { verifyRecordCommand } from "./cli/verify-record-command.ts";
 
 /** The exit code when the environment fails rather than the program, as with `docker run`. */
 const brokenExitCode = 125;
@@ -21,6 +22,7 @@ const program = new Command("fenced")
   .version(version)
   .addCommand(runCommand(signal))
   .addCommand(doctorCommand(signal))
+  .addCommand(verifyRecordCommand())
   .configureOutput({ writeErr: () => undefined })
   .exitOverride();
 // Subcommands created elsewhere do not inherit these settings.

@@ -17,6 +17,7 @@ import {
   InvalidInputError,
   type RestoreReceipt,
   type RunEvent,
+  type RunRecorder,
   type SessionHandle,
   type StartOptions,
   type SubmitOptions,
@@ -28,6 +29,13 @@ import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext } from "@fenced/core/telemetry";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
+import {
+  byTheWay,
+  notObservable,
+  type ObservationLimits,
+  ObservedWorkspace,
+  whenAskedFor,
+} from "./changes/observed-workspace.ts";
 import { checkpointOptions } from "./checkpoints/checkpoint-options.ts";
 import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { CurrentPlace } from "./current-place.ts";
@@ -40,6 +48,7 @@ import { ExecutionStream, type RunEvents, sizeOf } from "./run/execution-stream.
 import { guardWorkspace, notMeasurable } from "./run/guard-workspace.ts";
 import { KeptRuns } from "./run/kept-runs.ts";
 import { assertStdin, validateRun } from "./run/prepare-block.ts";
+import { RecordedCall } from "./run/recorded-call.ts";
 import { type BlockPlace, keepsEnding, mostPlaces } from "./run/run-block.ts";
 import { RunHandOver } from "./run/run-hand-over.ts";
 import { combineResults } from "./run/run-result.ts";
@@ -47,6 +56,9 @@ import { Run } from "./run/run.ts";
 import { type Epoch, SessionLife } from "./session-life.ts";
 import { ExecutorTelemetry } from "./telemetry/executor-telemetry.ts";
 import { SessionFiles } from "./workspace/session-files.ts";
+
+/** Time for finding out what an aborted run changed, for its record, in milliseconds. */
+const lastLookMs = 5000;
 
 /** What a fork shares with its original. */
 export interface SharedParts {
@@ -89,6 +101,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #functions: ExecutorFunctions;
   readonly #sharedOwner: string | undefined;
   readonly #maxWorkspaceBytes: number | undefined;
+  /** `undefined`: nobody wants to know what runs change. */
+  readonly #observation: ObservationLimits | undefined;
+  /** The user has asked for it, so a place that cannot do it is an error. */
+  readonly #mustObserve: boolean;
+  readonly #record: RunRecorder | undefined;
   readonly #losses = new LossReports();
   readonly #keptRuns: KeptRuns;
   readonly #handOver: RunHandOver<P>;
@@ -131,6 +148,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
+    this.#observation = observation(checked);
+    this.#mustObserve = checked.changes === true;
+    this.#record = checked.record;
     this.#handOver = new RunHandOver<P>({
       functions: this.#functions,
       losses: this.#losses,
@@ -351,20 +371,31 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const hasFunctions = this.#functions.any(host);
     const find = (signal: AbortSignal): P | Promise<P> =>
       (hasFunctions ? undefined : epoch.usablePlace) ?? this.#findPlace(epoch, host, signal);
-    const mustWait = stateful || hasFunctions || epoch.usablePlace === undefined;
+    const limits = this.#observation;
+    const record = this.#record && new RecordedCall(this.#record, this.constructor.name, blocks);
+    const mustWait =
+      stateful || hasFunctions || limits !== undefined || record !== undefined || epoch.usablePlace === undefined;
     let endTurn: (() => void) | undefined;
+    let observed: ObservedWorkspace | undefined;
     try {
       const isReady =
         !mustWait ||
         (await run.prepare(async (signal) => {
+          if (record) await untilAborted(record.begin(), signal);
           if (stateful) endTurn = await epoch.turns.take(signal);
-          await find(signal);
+          const place = await find(signal);
+          if (limits && place.files.tree) observed = await ObservedWorkspace.look(place, limits, signal);
           return true;
         }));
       const takeLoss = (): boolean => this.#losses.take();
-      if (isReady !== true) return combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
+      if (isReady !== true) {
+        const nothing = combineResults([], { complete: false, durationMs: 0, lost: takeLoss() });
+        return record?.hasBegun === true ? await record.end(nothing) : nothing;
+      }
       const giveUp = (place: Place, reason: string): void => epoch.giveUp(place, reason);
-      return await run.blocks(blocks, this.#blockPlace(epoch, { find, giveUp }), {
+      const ends = [epoch.signal, options.signal, events?.left];
+      const seen = observed;
+      const result = await run.blocks(blocks, this.#blockPlace(epoch, { find, giveUp }), {
         telemetry,
         timeoutMs,
         maxOutputBytes: this.maxOutputBytes,
@@ -372,7 +403,17 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         env,
         stdin,
         takeLoss,
+        hostCall: record && ((event) => record.hostCall(event)),
+        ended: record && ((block) => record.block(block)),
+        changes: seen && (() => seen.changes(this.#life.place, ends)),
       });
+      return record ? await record.end(result) : result;
+    } catch (error) {
+      if (record?.hasBegun === true) {
+        const ends = [epoch.signal, AbortSignal.timeout(lastLookMs)];
+        await record.fail(error, await observed?.changes(this.#life.place, ends));
+      }
+      throw error;
     } finally {
       // A set-up goes on without its caller, in the interpreter of the next call.
       if (endTurn) void epoch.functionsSettled.then(endTurn);
@@ -386,7 +427,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     options: ExecuteOptions,
     beginning: BeginningRun,
   ): AsyncGenerator<ExecutionEvent | RunEvent, void, void> {
-    if (this.offered.keepAlive !== true) {
+    if (this.offered.keepAlive !== true || this.#observation === whenAskedFor || this.#record) {
       beginning.waits();
       yield* this.streamCodeBlocks(blocks, options);
       return;
@@ -453,6 +494,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       if (place.facts.lostState !== undefined) this.#losses.tell(place.facts.lostState);
       if (place.facts.isLeft === true && place.runs) await this.#adoptRuns(place.runs, signal);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
+      if (this.#mustObserve && !place.files.tree) throw notObservable();
       await this.#checkpoints.restoreTo(this.#withState(place), signal);
       return current;
     } catch (error) {
@@ -480,4 +522,11 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
 async function measureDisk(place: Place): Promise<number | undefined> {
   return place.diskUsage?.(Infinity) ?? place.files.diskUsage?.(Infinity);
+}
+
+function observation(options: BaseExecutorOptions & { readonly workDir?: unknown }): ObservationLimits | undefined {
+  const { changes, record, workDir } = options;
+  if (changes === undefined && record) return whenAskedFor;
+  if (changes !== undefined) return changes ? whenAskedFor : undefined;
+  return workDir === undefined ? undefined : byTheWay;
 }

@@ -4,6 +4,7 @@ import {
   type HostFunction,
   isPythonIdentifier,
   type RestoreOption,
+  type RunRecorder,
 } from "@fenced/core";
 import {
   callbackOption,
@@ -71,6 +72,21 @@ export interface BaseExecutorOptions {
    * restores them again if the workspace is empty. Not part of a dumped component. Default: nothing.
    */
   readonly restore?: RestoreOption | undefined;
+  /**
+   * Say in each result which files of the workspace the run created, changed and deleted, and which of these others may run
+   * later (`result.changes`). The workspace is listed before and after each run, and a run waits up to 100 ms if a file has
+   * just been changed, 2.1 s on file systems that count whole seconds. The start fails if the executor cannot know. A
+   * submitted run then ends with its program, even with `keepAliveMs`. Default: only in a `workDir` of at most 10,000
+   * files, directories and links, where `result.changes` is otherwise `truncated`; and for submitted runs that go on
+   * without their program, not at all.
+   */
+  readonly changes?: boolean | undefined;
+  /**
+   * Keeps what each run did: `recordFile(path)`. Implies `changes`, but where the executor cannot know them, the record does
+   * not have them. A run whose record cannot be opened rejects before its code starts. Not part of a dumped component.
+   * Default: nothing is recorded.
+   */
+  readonly record?: RunRecorder | undefined;
 }
 
 /** A function of either kind or, in a component's config, the output of its `toJSON`. */
@@ -107,6 +123,8 @@ export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
   approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
   maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
   restore: restoreOption.exactOptional(),
+  changes: z.boolean().exactOptional(),
+  record: objectOption<RunRecorder>(["begin", "add"], "a record, such as recordFile(path)").exactOptional(),
 };
 
 /** What the base class validates, whatever options the executor adds. */

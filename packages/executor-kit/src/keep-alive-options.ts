@@ -33,7 +33,7 @@ export function noKeepAlive(reason: string): OptionSchemas<KeepAliveOptions> {
  * connects passes its own.
  */
 export function withoutCallbacks(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { functions: _, restore: __, network, ...rest } = settings;
+  const { functions: _, restore: __, record: ___, network, ...rest } = settings;
   return { ...withoutFunctions(rest), network: isPolicy(network) ? { allow: hostsOf(network) } : network };
 }
 

@@ -2,6 +2,7 @@ import { abort } from "./cases/abort.ts";
 import { addresses } from "./cases/addresses.ts";
 import { archives } from "./cases/archives.ts";
 import { blocks } from "./cases/blocks.ts";
+import { changes } from "./cases/changes.ts";
 import { checkpoint } from "./cases/checkpoint.ts";
 import { code } from "./cases/code.ts";
 import { component } from "./cases/component.ts";
@@ -75,6 +76,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   fileOperations,
   fileStreams,
   watchedDirectories,
+  changes,
   archives,
   checkpoint,
   filename,

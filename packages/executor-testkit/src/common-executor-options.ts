@@ -32,6 +32,8 @@ export interface CommonExecutorOptions {
   readonly keepAliveMs?: number;
   /** The checkpoint that the executor starts with. */
   readonly restore?: RestoreOption;
+  /** Say in each result what the run changed in the workspace. */
+  readonly changes?: boolean;
   /** Environment variables for all blocks. */
   readonly env?: Readonly<Record<string, string>>;
   /** Bytes of output that a call keeps. Default: 1 MiB. */

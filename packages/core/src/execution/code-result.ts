@@ -1,5 +1,6 @@
 import type { NetworkDecision } from "../network/network-policy.ts";
 import type { Display } from "./display.ts";
+import type { WorkspaceChanges } from "./workspace-changes.ts";
 
 /**
  * How one block ended. Fenced's executors create it with `makeBlockResult`, which keeps its text in memory only once.
@@ -62,6 +63,17 @@ export interface CodeResult {
    * were none.
    */
   readonly network?: readonly NetworkDecision[];
+  /**
+   * What changed in the workspace from before the first block to after the last one, including what other calls and
+   * background processes did meanwhile; the block's own file counts if it has a name (`# filename:`). Absent unless the
+   * executor's option `changes` asks for it, and it can know.
+   */
+  readonly changes?: WorkspaceChanges;
+  /**
+   * Why the run is not in the record that the option `record` names, although it could be opened before the run. Absent if
+   * it is, or there is no such option.
+   */
+  readonly unrecorded?: string;
   /** Milliseconds from the start of the first block to the end of the last one. */
   readonly durationMs: number;
   /** One result for each block that ran, in order. */

@@ -67,7 +67,19 @@ export function makeBlockResult(fields: BlockResultFields): BlockResult {
  * comparing it sees a plain object with all of them; `JSON.stringify` writes `compactCodeResult`.
  */
 export function makeCodeResult(fields: CodeResultFields): CodeResult {
-  const { exitCode, displays, codeFile, timedOut, truncated, stateLost, network, durationMs, blocks } = fields;
+  const {
+    exitCode,
+    displays,
+    codeFile,
+    timedOut,
+    truncated,
+    stateLost,
+    network,
+    changes,
+    unrecorded,
+    durationMs,
+    blocks,
+  } = fields;
   const result: CodeResult = {
     exitCode,
     get output() {
@@ -85,6 +97,8 @@ export function makeCodeResult(fields: CodeResultFields): CodeResult {
     truncated,
     stateLost,
     ...(network === undefined ? {} : { network }),
+    ...(changes === undefined ? {} : { changes }),
+    ...(unrecorded === undefined ? {} : { unrecorded }),
     durationMs,
     blocks,
   };

@@ -15,6 +15,7 @@ import {
 import { removeEntry, walkTree } from "../workspace/walk-tree.ts";
 import { asWorkspaceError, errorCode } from "../workspace/workspace-errors.ts";
 import { inTheWay } from "./in-the-way.ts";
+import { settlingTime } from "./settling-time.ts";
 import type {
   FileParts,
   FileVisit,
@@ -31,10 +32,8 @@ const listingMs = 300_000;
 /** Number of entries to inspect, and of files to read and to write, at the same time. */
 const batchSize = 64;
 const filesAtOnce = 8;
-/** A later change may get the same time as one that is younger than this, in milliseconds: clocks of file systems have ticks. */
-const tickMs = 100;
-/** Where the clock shows whole seconds. */
-const coarseTickMs = 2100;
+/** Files that belong to a user or a group whose rights they run with. */
+const privileges = 0o6000;
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const permissions = 0o777;
@@ -190,8 +189,13 @@ async function entryOf(directory: PinnedDirectory, name: string, path: string): 
   );
   if (stats === undefined) return undefined;
   if (stats === "unknown") return unknownEntry(path);
-  const entry = { path, mode: stats.mode & permissions, modifiedAt: stats.mtimeMs, size: 0 };
-  if (stats.isFile()) return { ...entry, type: "file", size: stats.size, state: settledState(stats, now) };
+  const identity = stateOf(stats);
+  const settlesIn = settlingTime(stats.ctimeMs, now);
+  const entry = { path, mode: stats.mode & permissions, modifiedAt: stats.mtimeMs, size: 0, identity, settlesIn };
+  if (stats.isFile()) {
+    const state = settlesIn === undefined ? identity : undefined;
+    return { ...entry, type: "file", size: stats.size, state, isPrivileged: (stats.mode & privileges) !== 0 };
+  }
   if (stats.isDirectory()) return { ...entry, type: "directory" };
   if (!stats.isSymbolicLink()) return { ...entry, type: "other" };
   const target = await readlink(directory.entry(name), "latin1").catch(() => undefined);
@@ -208,8 +212,7 @@ function stateOf({ size, ino, ctimeMs }: Stats): string {
 }
 
 function settledState(stats: Stats, now: number): string | undefined {
-  const tick = stats.ctimeMs % 1000 === 0 ? coarseTickMs : tickMs;
-  return stats.ctimeMs < now - tick ? stateOf(stats) : undefined;
+  return settlingTime(stats.ctimeMs, now) === undefined ? stateOf(stats) : undefined;
 }
 
 async function* contentOf(handle: FileHandle, atMost: number): FileParts {

@@ -6,19 +6,46 @@ import type { TreeEntry, WorkspaceTree } from "./workspace-tree.ts";
 /** Limits on the entries of a workspace; what code made is kept in memory. */
 const [mostEntries, mostCharacters] = [500_000, 67_108_864];
 
-/** Everything in a workspace, sorted by path. */
-export async function listTree(tree: WorkspaceTree, signal: AbortSignal): Promise<TreeEntry[]> {
+/** What was found in a workspace. */
+export interface FoundTree {
+  /** Sorted by path. */
+  readonly entries: readonly TreeEntry[];
+  /** There are more. */
+  readonly isCut: boolean;
+}
+
+/**
+ * Everything in a workspace, sorted by path.
+ *
+ * @throws InvalidInputError if there is too much in it.
+ */
+export async function listTree(tree: WorkspaceTree, signal: AbortSignal): Promise<readonly TreeEntry[]> {
+  const { entries, isCut } = await findTree(tree, { signal, most: mostEntries });
+  if (isCut) throw tooMany();
+  return entries;
+}
+
+/** What is in a workspace, up to `most` entries. */
+export async function findTree(
+  tree: WorkspaceTree,
+  { signal, most }: { readonly signal: AbortSignal; readonly most: number },
+): Promise<FoundTree> {
   const found: TreeEntry[] = [];
   let characters = 0;
-  await tree.list((entry) => {
+  let isCut = false;
+  const add = (entry: TreeEntry): void => {
     signal.throwIfAborted();
     characters += entry.path.length + (entry.target?.length ?? 0);
-    if (found.length >= mostEntries || characters > mostCharacters) throw tooMany();
+    isCut ||= found.length >= most || characters > mostCharacters;
+    if (isCut) throw new Error("There are too many entries");
     found.push({ ...entry, modifiedAt: clampedTime(entry.modifiedAt) });
+  };
+  await tree.list(add).catch((error: unknown) => {
+    if (!isCut) throw error;
   });
   const sorted = found.filter(({ path }) => isNormal(path)).toSorted(byPath);
   // A place that names a path twice is lying, and could have one link judged and another one kept.
-  return sorted.filter(({ path }, index) => sorted[index - 1]?.path !== path);
+  return { entries: sorted.filter(({ path }, index) => sorted[index - 1]?.path !== path), isCut };
 }
 
 function isNormal(path: string): boolean {

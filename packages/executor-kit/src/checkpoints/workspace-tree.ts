@@ -14,6 +14,15 @@ export interface TreeEntry {
    * file may have changed without a difference, because it changed just now.
    */
   readonly state?: string | undefined;
+  /**
+   * Size, inode and time of the last change, which code cannot set; `undefined` if the place cannot say so. A change within
+   * one tick of the file system's clock does not change it: see `settlesIn`.
+   */
+  readonly identity?: string | undefined;
+  /** Milliseconds until every change changes `identity`; `undefined`: every change does so already. */
+  readonly settlesIn?: number | undefined;
+  /** It runs with the rights of its owner or group (setuid, setgid), if it is a file. Default: it does not. */
+  readonly isPrivileged?: boolean;
   /** Where a link leads, as it was written. */
   readonly target?: string | undefined;
 }

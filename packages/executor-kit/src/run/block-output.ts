@@ -24,6 +24,8 @@ export interface OutputConditions {
   readonly maxOutputBytes: number;
   /** Room left in the run's result for the rich outputs of all its blocks. */
   readonly displayRoom: DisplayRoom;
+  /** Learns of calls of host functions, also of a run that is aborted. Default: nobody does. */
+  readonly hostCall?: ((event: HostCallEvent) => void) | undefined;
 }
 
 /**
@@ -43,6 +45,7 @@ export interface FinishedBlock {
   readonly codeFile?: string;
   readonly stateLost: boolean;
   readonly network: readonly NetworkDecision[];
+  readonly reached?: readonly NetworkDecision[] | undefined;
 }
 
 /** The exit code of a block that timed out, the same as that of coreutils' `timeout`. */
@@ -65,7 +68,8 @@ export class BlockOutput implements Sink<BlockEvent | HostCallEvent> {
   }
 
   write(event: BlockEvent | HostCallEvent): Promise<void> | undefined {
-    const { index, events, end, maxOutputBytes } = this.#conditions;
+    const { index, events, end, maxOutputBytes, hostCall } = this.#conditions;
+    if (hostCall && (event.type === "host-call" || event.type === "host-result")) hostCall(event);
     // Nobody gets the result of an aborted run.
     if (this.#isOver || end.isRejected) return undefined;
     switch (event.type) {
@@ -108,6 +112,7 @@ export class BlockOutput implements Sink<BlockEvent | HostCallEvent> {
       ...(outcome.codeFile === undefined ? {} : { codeFile: outcome.codeFile }),
       stateLost: outcome.stateLost === true,
       network: outcome.network ?? [],
+      reached: outcome.reached,
     };
   }
 

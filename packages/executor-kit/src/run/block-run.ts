@@ -105,6 +105,8 @@ export interface BlockOutcome {
   readonly endedAt?: number;
   /** Requests that the network policy refused during the block; `SessionNetwork` collects them. */
   readonly network?: readonly NetworkDecision[];
+  /** Requests that the network policy allowed during the block, each host and port once. Default: they are not known. */
+  readonly reached?: readonly NetworkDecision[] | undefined;
   /** True if the variables of earlier blocks are gone. */
   readonly stateLost?: boolean;
   /** True if the backend itself dropped output before it reached the executor. */

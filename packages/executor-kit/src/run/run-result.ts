@@ -1,4 +1,11 @@
-import { makeCodeResult, type BlockResult, type CodeResult, type Display, type NetworkDecision } from "@fenced/core";
+import {
+  makeCodeResult,
+  type BlockResult,
+  type CodeResult,
+  type Display,
+  type NetworkDecision,
+  type WorkspaceChanges,
+} from "@fenced/core";
 import { type FinishedBlock, timedOutExitCode } from "./block-output.ts";
 
 /** Maximum number of refusals of the network policy that a result keeps. */
@@ -10,7 +17,17 @@ const mostRefusals = 50;
  */
 export function combineResults(
   finished: readonly FinishedBlock[],
-  { complete, durationMs, lost }: { readonly complete: boolean; readonly durationMs: number; readonly lost: boolean },
+  {
+    complete,
+    durationMs,
+    lost,
+    changes,
+  }: {
+    readonly complete: boolean;
+    readonly durationMs: number;
+    readonly lost: boolean;
+    readonly changes?: WorkspaceChanges | undefined;
+  },
 ): CodeResult {
   const codeFile = finished[0]?.codeFile;
   const blocks: BlockResult[] = [];
@@ -35,6 +52,7 @@ export function combineResults(
     truncated,
     stateLost,
     ...(refused.length === 0 ? {} : { network: distinctRefusals(refused) }),
+    ...(changes && { changes }),
     durationMs,
     blocks,
   });

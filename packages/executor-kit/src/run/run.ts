@@ -1,4 +1,4 @@
-import type { CodeBlock, CodeResult, ExecutionEvent } from "@fenced/core";
+import type { CodeBlock, CodeResult, ExecutionEvent, WorkspaceChanges } from "@fenced/core";
 import type { ExecutorTelemetry } from "../telemetry/executor-telemetry.ts";
 import type { DisplayRoom, FinishedBlock } from "./block-output.ts";
 import { timeIsUp } from "./block-run.ts";
@@ -16,11 +16,18 @@ export function newDisplayRoom(): DisplayRoom {
 }
 
 /** The conditions under which a run's blocks run. */
-interface RunConditions extends Pick<BlockConditions, "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host"> {
+interface RunConditions extends Pick<
+  BlockConditions,
+  "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host" | "hostCall"
+> {
   /** Watches each block. Default: nobody does. */
   readonly telemetry: ExecutorTelemetry | undefined;
   /** Returns whether the session was lost since the last result, and resets that because it is then reported. */
   readonly takeLoss: () => boolean;
+  /** Learns of each block that has ended. Default: nobody does. */
+  readonly ended?: ((block: FinishedBlock) => void) | undefined;
+  /** Finds out what the blocks changed in the workspace; never throws. Default: that is not known. */
+  readonly changes?: (() => Promise<WorkspaceChanges>) | undefined;
 }
 
 /** What ends a run. */
@@ -68,7 +75,7 @@ export class Run {
   async blocks(
     blocks: readonly CodeBlock[],
     place: BlockPlace,
-    { telemetry, takeLoss, ...conditions }: RunConditions,
+    { telemetry, takeLoss, ended, changes: findChanges, ...conditions }: RunConditions,
   ): Promise<CodeResult> {
     const events = this.#events;
     const started = performance.now();
@@ -84,14 +91,18 @@ export class Run {
       const run = (): Promise<FinishedBlock> => runBlock(block, place, limited);
       const end = await (telemetry ? telemetry.watchBlock({ ...block, index }, events, run) : run());
       finished.push(end);
+      ended?.(end);
       maxOutputBytes -= end.keptBytes;
       if (events) await this.#tell(events, { type: "block-end", index, result: end.result });
       if (end.result.exitCode !== 0) break;
     }
+    const durationMs = performance.now() - started;
+    const changes = await findChanges?.();
     return combineResults(finished, {
       complete: finished.length === blocks.length,
-      durationMs: performance.now() - started,
+      durationMs,
       lost: takeLoss(),
+      changes,
     });
   }
 

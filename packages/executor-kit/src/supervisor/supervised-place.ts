@@ -309,6 +309,8 @@ export class SupervisedPlace implements Place {
   /** Waits for a program's end and cleans up after it, however it ends. */
   async #follow(sink: Sink, running: Promise<ProgramEnd>, file?: BlockFile): Promise<BlockOutcome> {
     const refusals = this.#settings.network?.collect();
+    const reaches = this.#settings.network?.collectReached();
+    let reached: readonly NetworkDecision[] | undefined;
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
     let settledAt: number;
@@ -319,6 +321,7 @@ export class SupervisedPlace implements Place {
       // Cleaning up does not count towards the program's time.
       settledAt = performance.now();
       network = refusals?.();
+      reached = reaches?.();
       problem = await this.#connection.workspace.settle(file);
     }
     const { exitCode, outOfMemory, stateLost, truncated } = end;
@@ -332,6 +335,7 @@ export class SupervisedPlace implements Place {
       ...(stateLost === true && { stateLost }),
       ...(truncated === true && { truncated }),
       ...(network && { network }),
+      ...(reached && { reached }),
       ...(codeFile !== undefined && { codeFile }),
     };
   }

@@ -132,6 +132,7 @@ export const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>>
     "with everything below them tell of new directories, and of moved ones by their new names, but follow no link",
     "that code replaces by a link are watched no more, and others until restart()",
   ],
+  changes: ["tell of files that others run later, with the reason, also after a run that failed"],
   "file streams": [
     "stat() distinguishes files from directories and returns sizes",
     "readStream() can be cancelled at any time",

@@ -20,6 +20,7 @@ export const smokeCases: Readonly<Record<string, readonly string[]>> = {
   concurrency: ["never mixes the output of 20 simultaneous calls"],
   state: ["variables survive from block to block and from call to call", "variables do not survive a block"],
   "watched directories": ["tell what code and files.write() do there, and nothing below, until they are told to end"],
+  changes: ["name what a run created, changed and deleted, also if it sets back times and keeps sizes"],
   "life cycle": ["restart() clears variables and keeps files", "an executor can be started again after stop()"],
   "lost session": ["is reported by the interrupted call's result or by the next one"],
   "network policy": ["lets code talk to the listed hosts, by names that only the policy resolves"],

@@ -18,6 +18,8 @@ import { ask, type FileRequest, type FilesPlace } from "./file-request.ts";
 
 /** Milliseconds without any data while a tree is created: its content may come from a store far away. */
 const createMs = 300_000;
+/** The place may be forged, and would make a run wait, in milliseconds. */
+const longestSettling = 2100;
 /** In place of a part's length: the file is gone, cannot be read, or has this part still. */
 const marks = new Map<number, "gone" | "unreadable" | "same">([...absences, [0xffff_fffd, "same"]]);
 const hole = Buffer.from([0xff, 0xff, 0xff, 0xfd]);
@@ -108,13 +110,18 @@ function entryOf(record: string): TreeEntry | undefined {
     /^([fdlo?]) ([0-7]+) (-?\d+) (\d+) (\S+) ([^]+)$/.exec(record) ?? [];
   const type = types[letter];
   if (type === undefined || path === undefined) return undefined;
+  const bits = Number.parseInt(mode, 8);
+  const [, settling, identity] = /^(?:(\d{1,9})~)?([\da-f]+-[\da-f]+-[\da-f]+)$/.exec(state) ?? [];
   return {
     path: pathOfLatin1(path),
     type,
-    mode: Number.parseInt(mode, 8) & 0o777,
+    mode: bits & 0o777,
     modifiedAt: Number(modified) / 1e6,
     size: type === "file" ? Number(size) : 0,
-    state: state === "-" ? undefined : state,
+    state: identity !== undefined && settling === undefined ? identity : undefined,
+    identity,
+    settlesIn: settling === undefined ? undefined : Math.min(Number(settling), longestSettling),
+    isPrivileged: type === "file" && (bits & 0o6000) !== 0,
   };
 }
 

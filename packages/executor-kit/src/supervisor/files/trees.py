@@ -39,8 +39,8 @@ LETTERS = {stat.S_IFREG: b"f", stat.S_IFDIR: b"d", stat.S_IFLNK: b"l"}
 
 
 def say_tree():
-    """Says of each entry its type, permissions, times in nanoseconds, size, state and path; of a link also its target. One directory of
-    each level is open."""
+    """Says of each entry its type, permissions, times in nanoseconds, size, state and path; of a link also its target. A state that the next
+    change may not change begins with the milliseconds until it does. One directory of each level is open."""
     stack = [[open_root(), b"", None]]
     while stack:
         folder, prefix, left = stack[-1]
@@ -66,7 +66,13 @@ def say_entries(folder, prefix):
             letter = LETTERS.get(stat.S_IFMT(status.st_mode), b"o")
             if letter == b"d":
                 folders.append(name)
-            facts = letter, status.st_mode & 0o777, status.st_mtime_ns, status.st_size, settled(status, time.time_ns())
+            facts = (
+                letter,
+                status.st_mode & 0o7777,
+                status.st_mtime_ns,
+                status.st_size,
+                state_and_age(status, time.time_ns()),
+            )
             target = os.readlink(name, dir_fd=folder) + b"\0" if letter == b"l" else b""
             lines.append(b"%s %o %d %d %s %s\0%s" % (*facts, prefix + name, target))
         except OSError as error:
@@ -90,9 +96,19 @@ def state_of(status):
     return b"%x-%x-%x" % (status.st_size, status.st_ino, status.st_ctime_ns)
 
 
-def settled(status, now):
+def settles_in(status, now):
+    """Nanoseconds until any change gets another time; None if it does already."""
     tick = COARSE_TICK if status.st_ctime_ns % 1_000_000_000 == 0 else TICK
-    return state_of(status) if status.st_ctime_ns < now - tick else b"-"
+    return None if status.st_ctime_ns < now - tick else tick
+
+
+def settled(status, now):
+    return state_of(status) if settles_in(status, now) is None else b"-"
+
+
+def state_and_age(status, now):
+    tick = settles_in(status, now)
+    return state_of(status) if tick is None else b"%d~%s" % (tick // 1_000_000, state_of(status))
 
 
 class Folders:

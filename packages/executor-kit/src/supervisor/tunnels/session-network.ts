@@ -22,6 +22,8 @@ export type NetworkProxyClass = new (options: AllowedNetwork & { readonly maxCon
  * that exceeds it is told why.
  */
 const maxConnections = 200;
+/** Maximum number of hosts to collect for a block: a wildcard allows code to name any number. */
+const mostReached = 1000;
 
 /**
  * A session's proxy in this process, for places without a network: programs there reach it through their supervisor.
@@ -33,6 +35,8 @@ export class SessionNetwork {
   #closed = false;
   /** Each running block has one, because the proxy does not know which block made a request. */
   readonly #watchers = new Set<(decision: NetworkDecision) => void>();
+  /** The same for what was allowed. */
+  readonly #reachWatchers = new Set<(decision: NetworkDecision) => void>();
   /** What was refused before the first of them, as much as a result keeps. */
   #unwatched: readonly NetworkDecision[] = [];
   #wasWatched = false;
@@ -44,6 +48,7 @@ export class SessionNetwork {
         maxConnections,
         onRequest: (decision) => {
           if (!decision.allowed) this.#refused(decision);
+          else for (const reached of this.#reachWatchers) reached(decision);
           policy.onRequest?.(decision);
         },
       });
@@ -75,6 +80,19 @@ export class SessionNetwork {
     return () => {
       leave();
       return refusals;
+    };
+  }
+
+  /** Starts collecting the hosts that are reached; returns a function that returns them, each host and port once. */
+  collectReached(): () => readonly NetworkDecision[] {
+    const reached = new Map<string, NetworkDecision>();
+    const watcher = (decision: NetworkDecision): void => {
+      if (reached.size < mostReached) reached.set(`${decision.host} ${decision.port}`, decision);
+    };
+    this.#reachWatchers.add(watcher);
+    return () => {
+      this.#reachWatchers.delete(watcher);
+      return [...reached.values()];
     };
   }
 

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import {
+  type CodeBlock,
+  type CodeResult,
+  type HostCallEvent,
+  makeCodeResult,
+  type NetworkDecision,
+  type RecordedHost,
+  type RecordedHostCall,
+  type RunRecorder,
+  type WorkspaceChanges,
+} from "@fenced/core";
+import type { FinishedBlock } from "./block-output.ts";
+
+/** Limits on what is kept of a run until its end: code chooses how much it does. */
+const [mostCalls, mostHosts] = [1000, 1000];
+
+/** Collects what a record says of one call of an executor. */
+export class RecordedCall {
+  readonly #record: RunRecorder;
+  readonly #executor: string;
+  readonly #blocks: readonly CodeBlock[];
+  readonly #started: number = performance.now();
+  readonly #finished: FinishedBlock[] = [];
+  readonly #calls = new Map<string, RecordedHostCall>();
+  readonly #reached = new Map<string, RecordedHost>();
+  #knowsReached = false;
+  /** The record can take the run. */
+  hasBegun = false;
+
+  /** @param executor - the name of its class. */
+  constructor(record: RunRecorder, executor: string, blocks: readonly CodeBlock[]) {
+    this.#record = record;
+    this.#executor = executor;
+    this.#blocks = blocks;
+  }
+
+  /** @throws what the record throws if it cannot take the run. */
+  async begin(): Promise<void> {
+    await this.#record.begin();
+    this.hasBegun = true;
+  }
+
+  hostCall(event: HostCallEvent): void {
+    const { callId, name } = event;
+    if (event.type === "host-result") {
+      if (this.#calls.has(callId)) this.#calls.set(callId, { name, outcome: event.error ? "failed" : "returned" });
+    } else if (this.#calls.size < mostCalls) {
+      this.#calls.set(callId, { name, outcome: "unfinished" });
+    }
+  }
+
+  block(block: FinishedBlock): void {
+    this.#finished.push(block);
+    this.#knowsReached ||= block.reached !== undefined;
+    for (const { host, port } of block.reached ?? []) {
+      if (this.#reached.size < mostHosts) this.#reached.set(`${host} ${port}`, { host, port });
+    }
+  }
+
+  /** Records a run that has a result. Returns the result, which says so if that was not possible. */
+  async end(result: CodeResult): Promise<CodeResult> {
+    const { exitCode, timedOut, stateLost, changes, network } = result;
+    const unrecorded = await this.#add({
+      outcome: "finished",
+      exitCode,
+      timedOut,
+      stateLost,
+      ...(changes && { changes }),
+      ...(network && { refused: network.map(refusedHost) }),
+    });
+    return unrecorded === undefined ? result : makeCodeResult({ ...result, unrecorded });
+  }
+
+  /** Records a run that has none. */
+  async fail(error: unknown, changes: WorkspaceChanges | undefined): Promise<void> {
+    const refused = this.#finished.flatMap(({ network }) => network.map(refusedHost));
+    await this.#add({
+      outcome: "rejected",
+      error: sentence(error),
+      ...(changes && { changes }),
+      ...(refused.length > 0 && { refused }),
+    });
+  }
+
+  /** @returns why it could not be recorded. */
+  async #add(
+    end: Omit<Parameters<RunRecorder["add"]>[0], "executor" | "blocks" | "durationMs" | "hostCalls">,
+  ): Promise<string | undefined> {
+    try {
+      await this.#record.add({
+        executor: this.#executor,
+        ...end,
+        durationMs: Math.round(performance.now() - this.#started),
+        blocks: this.#blocks.map(({ language, code }, index) => ({
+          language,
+          sha256: createHash("sha256").update(code).digest("hex"),
+          ...endOf(this.#finished[index]),
+        })),
+        ...(this.#knowsReached && { reached: [...this.#reached.values()] }),
+        hostCalls: [...this.#calls.values()],
+      });
+      return undefined;
+    } catch (error) {
+      const reason = sentence(error);
+      process.emitWarning(`A run was not recorded. ${reason}`, { code: "FENCED_RECORD" });
+      return reason;
+    }
+  }
+}
+
+function endOf(block: FinishedBlock | undefined): { readonly exitCode?: number; readonly durationMs?: number } {
+  return block ? { exitCode: block.result.exitCode, durationMs: Math.round(block.result.durationMs) } : {};
+}
+
+function refusedHost({ host, port, reason }: NetworkDecision): RecordedHost {
+  return { host, port, ...(reason !== undefined && { reason }) };
+}
+
+function sentence(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
