@@ -105,6 +105,8 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #observation: ObservationLimits | undefined;
   /** The user has asked for it, so a place that cannot do it is an error. */
   readonly #mustObserve: boolean;
+  /** Looking at it takes too long for what nobody has asked for. */
+  #isTooLarge = false;
   readonly #record: RunRecorder | undefined;
   readonly #losses = new LossReports();
   readonly #keptRuns: KeptRuns;
@@ -384,7 +386,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
           if (record) await untilAborted(record.begin(), signal);
           if (stateful) endTurn = await epoch.turns.take(signal);
           const place = await find(signal);
-          if (limits && place.files.tree) observed = await ObservedWorkspace.look(place, limits, signal);
+          if (limits && place.files.tree) observed = await this.#look(place, limits, signal);
           return true;
         }));
       const takeLoss = (): boolean => this.#losses.take();
@@ -419,6 +421,14 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       if (endTurn) void epoch.functionsSettled.then(endTurn);
       run.settle();
     }
+  }
+
+  /** Looks at the workspace before a run. */
+  async #look(place: P, limits: ObservationLimits, signal: AbortSignal): Promise<ObservedWorkspace> {
+    if (this.#isTooLarge) return ObservedWorkspace.unknown;
+    const observed = await ObservedWorkspace.look(place, limits, signal);
+    this.#isTooLarge = limits === byTheWay && observed === ObservedWorkspace.unknown;
+    return observed;
   }
 
   /** The events of a submitted run: from the place, if that goes on with it by itself. */

@@ -76,9 +76,9 @@ export interface BaseExecutorOptions {
    * Say in each result which files of the workspace the run created, changed and deleted, and which of these others may run
    * later (`result.changes`). The workspace is listed before and after each run, and a run waits up to 100 ms if a file has
    * just been changed, 2.1 s on file systems that count whole seconds. The start fails if the executor cannot know. A
-   * submitted run then ends with its program, even with `keepAliveMs`. Default: only in a `workDir` of at most 10,000
-   * files, directories and links, where `result.changes` is otherwise `truncated`; and for submitted runs that go on
-   * without their program, not at all.
+   * submitted run then ends with its program, even with `keepAliveMs`. Default: only in a `workDir` of at most 1,000
+   * files, directories and links, where runs wait at most 20 ms, and `result.changes` is otherwise `truncated`; and for
+   * submitted runs that go on without their program, not at all.
    */
   readonly changes?: boolean | undefined;
   /**

@@ -11,12 +11,16 @@ export interface ObservationLimits {
   readonly most: number;
   /** Time for each look in milliseconds. */
   readonly timeMs: number;
+  /** How long to wait until a change of a file that has just been changed shows, in milliseconds. */
+  readonly settleMs: number;
 }
 
 /** What was asked for. */
-export const whenAskedFor: ObservationLimits = { most: 500_000, timeMs: 60_000 };
-/** What must not be felt, since nobody asked for it. */
-export const byTheWay: ObservationLimits = { most: 10_000, timeMs: 1000 };
+export const whenAskedFor: ObservationLimits = { most: 500_000, timeMs: 60_000, settleMs: Infinity };
+/** What must hardly be felt, since nobody asked for it. A tick of Linux takes at most 10 ms. */
+export const byTheWay: ObservationLimits = { most: 1000, timeMs: 250, settleMs: 20 };
+/** Clocks of file systems whose ticks take longer show whole seconds, in milliseconds. */
+const longestTick = 100;
 
 /** A workspace as it was before a run. */
 export class ObservedWorkspace {
@@ -24,24 +28,31 @@ export class ObservedWorkspace {
   /** `undefined`: it could not be looked at. */
   readonly #before: FoundTree | undefined;
 
+  /** One that could not be looked at. */
+  static readonly unknown: ObservedWorkspace = new ObservedWorkspace(byTheWay, undefined);
+
   private constructor(limits: ObservationLimits, before: FoundTree | undefined) {
     this.#limits = limits;
     this.#before = before;
   }
 
   /**
-   * Looks at a workspace, and waits, if a file has just been changed, until any later change shows.
+   * Looks at a workspace, and waits, if a file has just been changed, until any later change shows. Where that takes too long, it is
+   * as if it could not be looked at.
    *
    * @throws the signal's reason once it is aborted.
    */
   static async look(place: Place, limits: ObservationLimits, signal: AbortSignal): Promise<ObservedWorkspace> {
     const before = await find(place, limits, [signal]);
     signal.throwIfAborted();
-    const settlesIn = before?.entries.reduce(
+    if (!before || before.isCut) return ObservedWorkspace.unknown;
+    const settlesIn = before.entries.reduce(
       (most, { type, settlesIn: ms = 0 }) => (type === "directory" ? most : Math.max(most, ms)),
       0,
     );
-    if (settlesIn !== undefined && settlesIn > 0) await untilAborted(sleep(settlesIn), signal);
+    if (settlesIn === 0) return new ObservedWorkspace(limits, before);
+    if (settlesIn > longestTick && settlesIn > limits.settleMs) return ObservedWorkspace.unknown;
+    await untilAborted(sleep(Math.min(settlesIn, limits.settleMs)), signal);
     return new ObservedWorkspace(limits, before);
   }
 
@@ -51,7 +62,7 @@ export class ObservedWorkspace {
    * @param signals - end the look.
    */
   async changes(place: Place | undefined, signals: readonly (AbortSignal | undefined)[]): Promise<WorkspaceChanges> {
-    const after = this.#before && !this.#before.isCut && place ? await find(place, this.#limits, signals) : undefined;
+    const after = this.#before && place ? await find(place, this.#limits, signals) : undefined;
     if (!this.#before || !after) return unknownChanges;
     return compareTrees(this.#before, after, place?.facts.workspacePath);
   }

@@ -122,7 +122,10 @@ export class DirectoryTree implements WorkspaceTree {
     };
     for await (const { name } of directory.entries()) {
       if (this.#settings.isHidden(`${prefix}${name}`)) continue;
-      if (batch.push(look(name)) < batchSize) continue;
+      const looking = look(name);
+      // Another name is still being read when it fails.
+      looking.catch(() => {});
+      if (batch.push(looking) < batchSize) continue;
       await Promise.all(batch);
       batch = [];
     }
