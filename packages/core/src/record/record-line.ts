@@ -49,8 +49,8 @@ export function hashOf(line: Uint8Array): string {
 export function lineOf({ seq, previous, torn }: LineHead, run: RecordedRun): Buffer {
   const { blocks, changes, reached, refused, hostCalls, error, executor, ...rest } = run;
   const cut: Record<string, number> = {};
-  const fit = <Entry>(name: string, list: readonly Entry[]): Entry[] => {
-    const kept = fitting(list);
+  const fit = <Entry>(name: string, list: readonly Entry[], shorten?: (entry: Entry) => Entry): Entry[] => {
+    const kept = fitting(list, shorten);
     if (kept.length < list.length) cut[name] = list.length - kept.length;
     return kept;
   };
@@ -58,10 +58,7 @@ export function lineOf({ seq, previous, torn }: LineHead, run: RecordedRun): Buf
     executor: short(executor),
     ...rest,
     ...(error !== undefined && { error: short(error) }),
-    blocks: fit(
-      "blocks",
-      blocks.map((block) => ({ ...block, language: short(block.language) })),
-    ),
+    blocks: fit("blocks", blocks, (block) => ({ ...block, language: short(block.language) })),
     ...(changes && {
       changes: {
         ...changes,
@@ -81,13 +78,16 @@ export function lineOf({ seq, previous, torn }: LineHead, run: RecordedRun): Buf
 }
 
 /** The first entries, as many as have room. */
-function fitting<Entry>(list: readonly Entry[]): Entry[] {
+function fitting<Entry>(list: readonly Entry[], shorten: (entry: Entry) => Entry = (entry) => entry): Entry[] {
+  const kept: Entry[] = [];
   let left = listBytes;
-  const end = list.findIndex((entry) => {
-    left -= Buffer.byteLength(JSON.stringify(entry)) + 1;
-    return left < 0;
-  });
-  return end === -1 ? [...list] : list.slice(0, end);
+  for (const entry of list) {
+    const shortened = shorten(entry);
+    left -= Buffer.byteLength(JSON.stringify(shortened)) + 1;
+    if (left < 0) break;
+    kept.push(shortened);
+  }
+  return kept;
 }
 
 function short(text: string): string {

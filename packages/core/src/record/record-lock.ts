@@ -59,7 +59,10 @@ async function create(lock: string, content: string): Promise<boolean> {
 
 /** Whether the program that has the lock is gone. Unknown programs are taken to be there. */
 async function isLeft(lock: string): Promise<boolean> {
-  const content = await readFile(lock, "utf8").catch(() => "");
+  const content = await readFile(lock, "utf8").catch(() => undefined);
+  // It was killed before it could say who it is.
+  if (content === "") return isOld(lock);
+  if (content === undefined) return false;
   const [, pid, host] = /^(\d+) (\S+) \S+$/.exec(content.slice(0, longestLock)) ?? [];
   return pid !== undefined && host === hostname() && !isRunning(Number(pid));
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, truncate, writeFile, utimes } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
 import { recordFile, type RecordedRun, verifyRecord } from "@fenced/core";
@@ -105,5 +105,10 @@ describe("a record in a file", () => {
     await writeFile(`${file}.lock`, `${child.pid} ${hostname()} x`);
     await Promise.all([add(2), add(2)]);
     expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 4 });
+    await writeFile(`${file}.lock`, "");
+    const longAgo = new Date(Date.now() - 60_000);
+    await utimes(`${file}.lock`, longAgo, longAgo);
+    await add(1);
+    expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 5 });
   });
 });
