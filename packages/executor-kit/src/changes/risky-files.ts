@@ -97,7 +97,7 @@ export function riskOf(entry: TreeEntry, { exists, leadsOut }: Surroundings): st
   const { type, path } = entry;
   if (type === "directory") return undefined;
   if (entry.isPrivileged === true && (entry.mode & 0o111) !== 0) {
-    return "Whoever runs it gets the rights of its owner or group (setuid, setgid).";
+    return "It runs with the rights of its owner or group (setuid, setgid).";
   }
   const name = path.toLowerCase();
   const kind = kinds.find(({ pattern }) => pattern.test(name));
