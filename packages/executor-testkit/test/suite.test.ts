@@ -47,7 +47,7 @@ describe("the suite", () => {
     expect([...all.keys()]).toEqual(expect.arrayContaining([...new Set(listedCases())]));
     expect(place.size).toBeLessThan(all.size - 80);
     expect(connection.size).toBeLessThan(place.size / 2);
-    expect(smoke.size).toBeLessThan(50);
+    expect(smoke.size).toBeLessThanOrEqual(50);
     // What a mechanism shows in a place is no case of the base class alone.
     expect([...connection.keys()]).toEqual(expect.arrayContaining([...smoke.keys()]));
     expect([...place.keys()]).toEqual(expect.arrayContaining([...connection.keys()]));
