@@ -11,6 +11,7 @@ import {
   environmentOption,
   hostFunctionOption,
   objectOption,
+  recordOption,
   timeLimitOption,
   wholeNumberOption,
   type OptionSchemas,
@@ -124,7 +125,7 @@ export const baseExecutorConfig: OptionSchemas<BaseExecutorOptions> = {
   maxHostCalls: wholeNumberOption({ from: 0 }).exactOptional(),
   restore: restoreOption.exactOptional(),
   changes: z.boolean().exactOptional(),
-  record: objectOption<RunRecorder>(["begin", "add"], "a record, such as recordFile(path)").exactOptional(),
+  record: recordOption.exactOptional(),
 };
 
 /** What the base class validates, whatever options the executor adds. */

@@ -34,16 +34,17 @@ export function noKeepAlive(reason: string): OptionSchemas<KeepAliveOptions> {
  */
 export function withoutCallbacks(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { functions: _, restore: __, record: ___, network, ...rest } = settings;
-  return { ...withoutFunctions(rest), network: isPolicy(network) ? { allow: hostsOf(network) } : network };
+  return { ...withoutFunctions(rest), network: isPolicy(network) ? withoutSecrets(network) : network };
 }
 
-function isPolicy(network: unknown): network is Pick<AllowedNetwork, "allow"> {
+function isPolicy(network: unknown): network is Pick<AllowedNetwork, "allow" | "upstreamProxy"> {
   return typeof network === "object" && network !== null && "allow" in network;
 }
 
-/** Nothing is allowed until the program that connects gives the function again. */
-function hostsOf({ allow }: Pick<AllowedNetwork, "allow">): Exclude<AllowedNetwork["allow"], () => unknown> {
-  return typeof allow === "function" ? [] : allow;
+/** Without a function that it needs, nothing is allowed until the program that connects gives it again. */
+function withoutSecrets({ allow, upstreamProxy }: Pick<AllowedNetwork, "allow" | "upstreamProxy">): AllowedNetwork {
+  if (typeof allow === "function" || upstreamProxy?.password) return { allow: [] };
+  return { allow, ...(upstreamProxy && { upstreamProxy }) };
 }
 
 function withoutFunctions(settings: object): Record<string, unknown> {

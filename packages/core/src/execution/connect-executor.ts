@@ -17,6 +17,7 @@ import {
   signalOption,
 } from "../options/check-options.ts";
 import { allowedNetworkOptions, checkCredentials } from "../options/network-option.ts";
+import { recordOption } from "../options/record-option.ts";
 import { fieldRequirement } from "../options/requirement.ts";
 import type { CodeExecutor } from "./code-executor.ts";
 import type { SessionCallbacks, SessionHandle } from "./session-handle.ts";
@@ -44,6 +45,7 @@ const connectOptions: z.ZodType<ConnectExecutorOptions> = optionsSchema({
     .exactOptional(),
   approveHostCall: callbackOption<ApproveHostCall>().exactOptional(),
   network: optionsSchema(allowedNetworkOptions).check(checkCredentials).exactOptional(),
+  record: recordOption.exactOptional(),
   onSessionLost: callbackOption<(reason: string) => void>().exactOptional(),
   takeOver: z.boolean().exactOptional(),
   signal: signalOption.exactOptional(),
@@ -77,13 +79,14 @@ export async function connectExecutor(
   options: ConnectExecutorOptions = {},
 ): Promise<CodeExecutor> {
   const checked = checkOptions(connectOptions, options, "connectExecutor");
-  const { functions, approveHostCall, network, onSessionLost, takeOver = false, signal, ...loading } = checked;
+  const { functions, approveHostCall, network, record, onSessionLost, takeOver = false, signal, ...loading } = checked;
   signal?.throwIfAborted();
   const { component, session } = parseHandle(handle);
   const callbacks: SessionCallbacks = {
     ...(functions && { functions }),
     ...(approveHostCall && { approveHostCall }),
     ...(network && { network }),
+    ...(record && { record }),
     ...(onSessionLost && { onSessionLost }),
   };
   const executor = await useComponent<CodeExecutor>(component, loading, (found, config, context) => {

@@ -4,6 +4,7 @@ import type { ApproveHostCall } from "../functions/host/host-call.ts";
 import type { HostFunction } from "../functions/host/host-function.ts";
 import type { JsonObject } from "../json-value.ts";
 import type { AllowedNetwork } from "../network/network-policy.ts";
+import type { RunRecorder } from "../record/run-record.ts";
 
 /**
  * Where a session is that outlives its program, and how to use it: what `connectExecutor` needs. Plain JSON. It contains
@@ -25,10 +26,12 @@ export interface SessionCallbacks {
   readonly approveHostCall?: ApproveHostCall | undefined;
   /**
    * As in the executor's options, for a policy with `credentials`, `resolve`, `onRequest` or a function as `allow`, none
-   * of which can be part of a handle. Replaces the list of hosts in the handle. Default: that list; it is empty if
-   * `allow` was a function.
+   * of which can be part of a handle. Replaces the list of hosts in the handle. Default: that list, with an `upstreamProxy` that has
+   * no password; it is empty if `allow` was a function, or if the `upstreamProxy` had a password.
    */
   readonly network?: AllowedNetwork | undefined;
+  /** As in the executor's options. Default: what this program runs is not recorded. */
+  readonly record?: RunRecorder | undefined;
   /** As in the executor's options. */
   readonly onSessionLost?: ((reason: string) => void) | undefined;
 }

@@ -21,3 +21,4 @@ export {
   type OptionSchemas,
 } from "./check-options.ts";
 export { allowedNetworkOptions, checkCredentials, networkPolicyOption } from "./network-option.ts";
+export { recordOption } from "./record-option.ts";

@@ -3,7 +3,13 @@ import { once } from "node:events";
 import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import readline from "node:readline";
-import type { CodeExecutor, ConnectExecutorOptions, SessionHandle } from "@fenced/core";
+import {
+  type CodeExecutor,
+  type ConnectExecutorOptions,
+  recordFile,
+  type SessionHandle,
+  verifyRecord,
+} from "@fenced/core";
 import { hasVariable, listProcesses } from "@fenced/executor-kit";
 import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
@@ -158,6 +164,25 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
     const refused = "import urllib.request\nurllib.request.urlopen('https://evil.example')";
     const result = await second.executeCodeBlocks([{ language: "python", code: refused }]);
     expect(result.network).toEqual([expect.objectContaining({ allowed: false, host: "evil.example" })]);
+  });
+
+  it("has a proxy of its policy without a password in its handle, nothing allowed without the password, and takes a record", async () => {
+    const upstreamProxy = { url: "http://proxy.example:3128", noProxy: ["127.0.0.1"] };
+    const withPassword = { ...upstreamProxy, username: "builder", password: () => "s3cr3t" };
+    const allow = ["api.example"];
+    const executor = createSandboxed({ network: { allow, upstreamProxy: withPassword } });
+    await executor.start();
+    expect(executor.handle?.component.config["network"]).toEqual({ allow: [] });
+    await executor.stop();
+    const file = path.join(await temporaryDirectory(), "runs.jsonl");
+    const first = createSandboxed({ network: { allow, upstreamProxy }, record: recordFile(file) });
+    await first.start();
+    const { handle } = first;
+    expect(handle?.component.config).toMatchObject({ network: { allow, upstreamProxy } });
+    await first.detach();
+    const second = await connect(handle, { record: recordFile(file) });
+    await second.executeCodeBlocks([{ language: "python", code: "open('made', 'w').close()" }]);
+    expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 1 });
   });
 
   it("can be forked, and has the same programs, after another program has connected", async () => {
