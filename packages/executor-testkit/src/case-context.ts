@@ -12,6 +12,9 @@ import { assertRejectsAs, type ErrorKind } from "./observe/assert-rejects-as.ts"
 import { eventually, within } from "./observe/within.ts";
 import type { SharedExecutors, SharedOptions } from "./shared-executors.ts";
 
+/** Characters of output that a failure shows: its end, where programs say what was wrong. */
+const mostShown = 10_000;
+
 /** The default of `ExecutorSubject.patienceMs`. */
 export const defaultPatienceMs = 120_000;
 const defaults: SharedOptions = () => ({});
@@ -131,7 +134,9 @@ export class CaseContext implements AsyncDisposable {
     options?: ExecuteOptions,
   ): Promise<CodeResult> {
     const result = await this.run(executor, blocks, options);
-    assert.equal(result.exitCode, 0, `the blocks should have succeeded, but: ${result.output}`);
+    const { exitCode, output } = result;
+    const shown = output.length > mostShown ? `…${output.slice(-mostShown)}` : output;
+    assert.equal(exitCode, 0, `the blocks should have succeeded, but: ${shown}`);
     return result;
   }
 
