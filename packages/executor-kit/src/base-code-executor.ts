@@ -29,13 +29,8 @@ import { followSignals, untilAborted } from "@fenced/core/abort";
 import { checkOptions } from "@fenced/core/options";
 import { inThisContext } from "@fenced/core/telemetry";
 import { type BaseExecutorOptions, baseOptions } from "./base-executor-options.ts";
-import {
-  byTheWay,
-  notObservable,
-  type ObservationLimits,
-  ObservedWorkspace,
-  whenAskedFor,
-} from "./changes/observed-workspace.ts";
+import type { ObservedWorkspace } from "./changes/observed-workspace.ts";
+import { WorkspaceObserver } from "./changes/workspace-observer.ts";
 import { checkpointOptions } from "./checkpoints/checkpoint-options.ts";
 import { SessionCheckpoints } from "./checkpoints/session-checkpoints.ts";
 import { CurrentPlace } from "./current-place.ts";
@@ -101,12 +96,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
   readonly #functions: ExecutorFunctions;
   readonly #sharedOwner: string | undefined;
   readonly #maxWorkspaceBytes: number | undefined;
-  /** `undefined`: nobody wants to know what runs change. */
-  readonly #observation: ObservationLimits | undefined;
-  /** The user has asked for it, so a place that cannot do it is an error. */
-  readonly #mustObserve: boolean;
-  /** Looking at it takes too long for what nobody has asked for. */
-  #isTooLarge = false;
+  readonly #observer: WorkspaceObserver;
   readonly #record: RunRecorder | undefined;
   readonly #losses = new LossReports();
   readonly #keptRuns: KeptRuns;
@@ -150,8 +140,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     });
     this.functions = this.#functions.travelling;
     this.#maxWorkspaceBytes = checked.maxWorkspaceBytes;
-    this.#observation = observation(checked);
-    this.#mustObserve = checked.changes === true;
+    this.#observer = new WorkspaceObserver(checked);
     this.#record = checked.record;
     this.#handOver = new RunHandOver<P>({
       functions: this.#functions,
@@ -373,10 +362,9 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     const hasFunctions = this.#functions.any(host);
     const find = (signal: AbortSignal): P | Promise<P> =>
       (hasFunctions ? undefined : epoch.usablePlace) ?? this.#findPlace(epoch, host, signal);
-    const limits = this.#observation;
     const record = this.#record && new RecordedCall(this.#record, this.constructor.name, blocks);
     const mustWait =
-      stateful || hasFunctions || limits !== undefined || record !== undefined || epoch.usablePlace === undefined;
+      stateful || hasFunctions || this.#observer.isOn || record !== undefined || epoch.usablePlace === undefined;
     let endTurn: (() => void) | undefined;
     let observed: ObservedWorkspace | undefined;
     try {
@@ -385,8 +373,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         (await run.prepare(async (signal) => {
           if (record) await untilAborted(record.begin(), signal);
           if (stateful) endTurn = await epoch.turns.take(signal);
-          const place = await find(signal);
-          if (limits && place.files.tree) observed = await this.#look(place, limits, signal);
+          observed = await this.#observer.look(await find(signal), signal);
           return true;
         }));
       const takeLoss = (): boolean => this.#losses.take();
@@ -423,21 +410,13 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
     }
   }
 
-  /** Looks at the workspace before a run. */
-  async #look(place: P, limits: ObservationLimits, signal: AbortSignal): Promise<ObservedWorkspace> {
-    if (this.#isTooLarge) return ObservedWorkspace.unknown;
-    const observed = await ObservedWorkspace.look(place, limits, signal);
-    this.#isTooLarge = limits === byTheWay && observed === ObservedWorkspace.unknown;
-    return observed;
-  }
-
   /** The events of a submitted run: from the place, if that goes on with it by itself. */
   async *#streamSubmitted(
     blocks: readonly CodeBlock[],
     options: ExecuteOptions,
     beginning: BeginningRun,
   ): AsyncGenerator<ExecutionEvent | RunEvent, void, void> {
-    if (this.offered.keepAlive !== true || this.#observation === whenAskedFor || this.#record) {
+    if (this.offered.keepAlive !== true || this.#observer.isAskedFor || this.#record) {
       beginning.waits();
       yield* this.streamCodeBlocks(blocks, options);
       return;
@@ -504,7 +483,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
       if (place.facts.lostState !== undefined) this.#losses.tell(place.facts.lostState);
       if (place.facts.isLeft === true && place.runs) await this.#adoptRuns(place.runs, signal);
       if (this.#maxWorkspaceBytes !== undefined && !place.files.diskUsage) throw notMeasurable();
-      if (this.#mustObserve && !place.files.tree) throw notObservable();
+      this.#observer.assertPossible(place);
       await this.#checkpoints.restoreTo(this.#withState(place), signal);
       return current;
     } catch (error) {
@@ -532,11 +511,4 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
 
 async function measureDisk(place: Place): Promise<number | undefined> {
   return place.diskUsage?.(Infinity) ?? place.files.diskUsage?.(Infinity);
-}
-
-function observation(options: BaseExecutorOptions & { readonly workDir?: unknown }): ObservationLimits | undefined {
-  const { changes, record, workDir } = options;
-  if (changes === undefined && record) return whenAskedFor;
-  if (changes !== undefined) return changes ? whenAskedFor : undefined;
-  return workDir === undefined ? undefined : byTheWay;
 }
