@@ -73,7 +73,7 @@ describe("renderToConsole", () => {
   it("shows a megabyte streamed as one line", { ...slow, timeout: 120_000 }, async () => {
     const modelClient = new ScriptedModel([]);
     modelClient.createStream = async function* createStream() {
-      for (let piece = 0; piece < 250_000; piece++) yield "abcd";
+      for (let piece = 0; piece < 50_000; piece++) yield "abcd".repeat(5);
       yield { content: "", usage: { promptTokens: 0, completionTokens: 0 }, finishReason: "stop" as const };
     };
     const output = new Screen();

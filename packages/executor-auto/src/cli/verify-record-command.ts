@@ -18,7 +18,8 @@ export function verifyRecordCommand(): Command {
         return;
       }
       const torn = found.torn.map((line) => `Line ${line} is incomplete: a program died while it wrote it.\n`);
-      process.stdout.write(`${torn.join("")}${found.count} runs. Last hash: ${found.lastHash}\n`);
+      const count = found.count === 1 ? "1 run" : `${found.count} runs`;
+      process.stdout.write(`${torn.join("")}${count}. Last hash: ${found.lastHash}\n`);
     });
 }
 
