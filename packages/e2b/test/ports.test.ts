@@ -18,6 +18,7 @@ const saidSchema = z.object({
   method: z.string(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
+  names: z.array(z.string()),
   received: z.number(),
   sha256: z.string(),
 });
@@ -71,9 +72,11 @@ describe("ports of sandboxes", needs("bubblewrap", "python3", "bash"), () => {
     });
     expect(answer.statusCode).toBe(200);
     expect(answer.headers["set-cookie"]).toEqual(["a=1", "b=2"]);
-    const { method, path, headers } = await said(answer);
+    const { method, path, headers, names } = await said(answer);
     expect([method, path, headers["host"], headers["x-own"]]).toEqual(["GET", "/a%20b?c=d&e", hostOf(8000), "1"]);
     expect(headers).not.toHaveProperty("e2b-traffic-access-token");
+    // Many small programs compare names as text.
+    expect(names).toEqual(expect.arrayContaining(["Host", "X-Own"]));
     const head = await ask("/", { method: "HEAD" });
     expect([head.statusCode, Number(head.headers["content-length"]) > 0, await text(head)]).toEqual([200, true, ""]);
     expect((await ask("/empty")).resume().statusCode).toBe(204);

@@ -6,6 +6,7 @@ export interface ProgramRequest {
   readonly method: string;
   /** The path with the query. */
   readonly path: string;
+  /** By names in lower case. */
   readonly headers: Readonly<Record<string, string[]>>;
   /** Breaks the connection. */
   readonly signal: AbortSignal;
@@ -13,5 +14,11 @@ export interface ProgramRequest {
 
 /** Sends the head of a request over a connection, which is for this request only. Its body follows. */
 export function askProgram(connection: Duplex, { headers, ...asked }: ProgramRequest): ClientRequest {
-  return request({ ...asked, headers: { ...headers }, setHost: false, createConnection: () => connection });
+  const spelled = Object.fromEntries(Object.entries(headers).map(([name, values]) => [usualSpelling(name), values]));
+  return request({ ...asked, headers: spelled, setHost: false, createConnection: () => connection });
+}
+
+/** `Content-Type` for `content-type`, as HTTP/1.1 servers mostly see it: many small programs compare names as text. */
+function usualSpelling(name: string): string {
+  return name.replaceAll(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase());
 }
