@@ -26,6 +26,7 @@ import _fenced_programs as programs
 import _fenced_relay as relay
 import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
+import _fenced_used_resources as used_resources
 import _fenced_user_site as user_site
 from _fenced_channel import channel, events
 
@@ -238,8 +239,11 @@ def everything_else():
 
 def reap():
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        pid, ended = os.waitpid(-1, os.WNOHANG)
+        while pid:
+            if ended:
+                blocks.forget_used(pid)
+            pid, ended = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         pass
 
@@ -332,6 +336,7 @@ def main():
     if PROBE and shortcut.listen(PROBE + ".sock"):
         lines.append("socket " + os.path.basename(PROBE) + ".sock")
     greet(lines)
+    used_resources.load()
     if keeper.is_server:
         events.register(keeper.descriptor(), select.EPOLLIN)
     ending = False

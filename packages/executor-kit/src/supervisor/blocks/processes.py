@@ -77,6 +77,10 @@ def stop(pids):
     send_signal(pids, signal.SIGSTOP)
 
 
+def resume(pids):
+    send_signal(pids, signal.SIGCONT)
+
+
 def kill(pids):
     send_signal(pids, signal.SIGKILL)
 
