@@ -39,6 +39,7 @@ import { stdin } from "./cases/stdin.ts";
 import { stream } from "./cases/stream.ts";
 import { terminals } from "./cases/terminals.ts";
 import { timeout } from "./cases/timeout.ts";
+import { runUsage } from "./cases/run-usage.ts";
 import { usage } from "./cases/usage.ts";
 import { watchedDirectories } from "./cases/watched-directories.ts";
 import { workspaceLimit } from "./cases/workspace-limit.ts";
@@ -83,6 +84,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   workspace,
   workspaceLimit,
   usage,
+  runUsage,
   hostileFiles,
   hostileTrees,
   pythonFunctions,
