@@ -92,7 +92,8 @@ export class ControlGroup {
    */
   processorMs(): number | undefined {
     try {
-      const [, used = ""] = /^usage_usec (\d+)$/m.exec(readFileSync(path.join(this.directory, "cpu.stat"), "utf8")) ?? [];
+      const [, used = ""] =
+        /^usage_usec (\d+)$/m.exec(readFileSync(path.join(this.directory, "cpu.stat"), "utf8")) ?? [];
       return Number(used) > 0 ? Number(used) / 1000 : undefined;
     } catch {
       return undefined;

@@ -93,7 +93,9 @@ const tickMs = 10;
 export function processorTime(pid: number): number | undefined {
   if (process.platform !== "linux") return undefined;
   try {
-    const [user, system] = statFields(readStatFile(`/proc/${pid}/stat`)).slice(11, 13).map(Number);
+    const [user, system] = statFields(readStatFile(`/proc/${pid}/stat`))
+      .slice(11, 13)
+      .map(Number);
     return user === undefined || system === undefined ? undefined : (user + system) * tickMs;
   } catch {
     return undefined;

@@ -2,7 +2,15 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses, processorTime, type BlockOutcome, type BlockRun, type Sink, WriteAhead, writeAll } from "@fenced/executor-kit";
+import {
+  killProcesses,
+  processorTime,
+  type BlockOutcome,
+  type BlockRun,
+  type Sink,
+  WriteAhead,
+  writeAll,
+} from "@fenced/executor-kit";
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
