@@ -325,6 +325,7 @@ def main():
     blocks.environment = (
         greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY, WORKSPACE, ALONE)
     )
+    used_resources.prepare(processes.getrusage, processes.minus_one)
     processes.adopt_orphans()
     processes.hidden = KIND != "host"
     if processes.hidden:
@@ -336,7 +337,6 @@ def main():
     if PROBE and shortcut.listen(PROBE + ".sock"):
         lines.append("socket " + os.path.basename(PROBE) + ".sock")
     greet(lines)
-    used_resources.load()
     if keeper.is_server:
         events.register(keeper.descriptor(), select.EPOLLIN)
     ending = False

@@ -13,11 +13,13 @@ import _fenced_block_output as output
 import _fenced_feeds as feeds
 import _fenced_processes as processes
 import _fenced_terminals as terminals
+import _fenced_used_resources as used_resources
 import _fenced_user_site as user_site
-from _fenced_block_process import FAILED, STARTED, USED_SIZE
+from _fenced_block_process import FAILED, STARTED
 from _fenced_channel import READ, channel, events, widen
 from _fenced_wire import EXIT, STDERR, STDOUT
 from _fenced_launch import fork_shepherd
+from _fenced_used_resources import UNKNOWN
 
 workspace = "/"
 # Whether the user's home directory outlives this program.
@@ -31,8 +33,6 @@ commands = ""
 warm = spare = sessions = measure = usage = runs = None
 # The module for programs beside blocks.
 programs = None
-# What a block has used of which that is not known; see `used_resources.py`.
-UNKNOWN = struct.pack(">qq", -1, -1)
 # Seconds that a killed block's shepherd has to report what was used: as a rule it has done that already.
 REPORTING = 2
 # Children of this program that wait for blocks and have not run any code yet.
@@ -291,10 +291,9 @@ def forget_used(shepherd):
 def read_used(status):
     """What follows an exit code, in the same write."""
     try:
-        found = os.read(status, USED_SIZE)
+        return used_resources.read(os.read(status, used_resources.SIZE))
     except BlockingIOError:
         return UNKNOWN
-    return found if len(found) == USED_SIZE else UNKNOWN
 
 
 def kill_orphans(block):

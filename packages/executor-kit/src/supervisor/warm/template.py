@@ -18,14 +18,13 @@ import _signal
 import _socket
 import gc as collector
 from _fenced_block_process import BEGUN, preload, tend
-from _fenced_c_library import control_process
+from _fenced_c_library import Number, control_process, number_function
 from _fenced_process_image import copy_ahead, name_process, written_memory
 
 LONGEST = 131072
 CONTROL, PRINTED = 3, 4
 WORKSPACE, TRACEABLE, PRELOAD = sys.argv[2], sys.argv[3], sys.argv[4:]
-# Now, since later it could come from the work directory.
-used_resources.load()
+used_resources.prepare(number_function("getrusage"), Number(-1))
 own = template_start.own_modules()
 
 
