@@ -10,6 +10,7 @@ import { CredentialDoor } from "./credentials/credential-door.ts";
 import { Gatekeeper } from "./destination/gatekeeper.ts";
 import { Refusal } from "./destination/refusal.ts";
 import { resolveHost } from "./destination/resolve-host.ts";
+import { type RelayedBytes, Traffic } from "./destination/traffic.ts";
 import { UpstreamRoute } from "./destination/upstream-route.ts";
 import { Download, LargeBuffers } from "./download.ts";
 import { egressProxyOptions, type EgressProxyOptions } from "./egress-proxy-options.ts";
@@ -65,6 +66,7 @@ export class EgressProxy implements AsyncDisposable {
   readonly #gatekeeper: Gatekeeper;
   readonly #http: HttpDoor;
   readonly #secrets: CredentialDoor;
+  readonly #traffic = new Traffic();
   readonly #largeBuffers = new LargeBuffers();
   readonly #visitors = new Set<Visitor>();
   readonly #servers = new Set<Server>();
@@ -100,6 +102,7 @@ export class EgressProxy implements AsyncDisposable {
     });
     this.#secrets = new CredentialDoor({
       gatekeeper: this.#gatekeeper,
+      traffic: this.#traffic,
       credentials,
       headTimeoutMs,
       idleTimeoutMs,
@@ -107,6 +110,7 @@ export class EgressProxy implements AsyncDisposable {
     });
     this.#http = new HttpDoor({
       gatekeeper: this.#gatekeeper,
+      traffic: this.#traffic,
       idleTimeoutMs,
       headTimeoutMs,
       tunnel: (...request) => this.#tunnel("connect", ...request),
@@ -116,6 +120,14 @@ export class EgressProxy implements AsyncDisposable {
   /** The number of open connections. */
   get connections(): number {
     return this.#visitors.size;
+  }
+
+  /**
+   * What it has relayed so far: bytes received from hosts and sent to them, as they are on its connections. What it encrypts itself,
+   * because a host has credentials or rules, counts without encryption when it is sent.
+   */
+  get traffic(): RelayedBytes {
+    return this.#traffic.total;
   }
 
   /**
@@ -221,6 +233,7 @@ export class EgressProxy implements AsyncDisposable {
     }
     const download = new Download(this.#largeBuffers);
     const upstream = await this.#gatekeeper.open(place, visit, download.onread);
+    this.#traffic.follow(upstream);
     if (visitor.stream.destroyed) return void upstream.destroy();
     established();
     joinStreams(visitor.stream, upstream, download, this.#settings.idleTimeoutMs);

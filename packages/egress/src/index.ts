@@ -11,4 +11,5 @@ export {
   type UpstreamProxy,
 } from "@fenced/core";
 export { type ConnectionOptions, EgressProxy, type ListeningAddress, type ListenOptions } from "./egress-proxy.ts";
+export type { RelayedBytes } from "./destination/traffic.ts";
 export type { EgressProxyOptions } from "./egress-proxy-options.ts";

@@ -38,6 +38,28 @@ test("500 connections work in parallel, and one more is refused at once", { time
   expect(await exchange(proxy, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 /);
 });
 
+test("counts what it has relayed, on connections that are open and on those that have ended", async () => {
+  const port = await playTcp((socket) => void socket.pipe(socket));
+  const proxy = await startProxy({ allow: ["echo.example", "127.0.0.1"] });
+  expect(proxy.proxy.traffic).toEqual({ receivedBytes: 0, sentBytes: 0 });
+  const [open, ended] = [await tunnel(proxy, `echo.example:${port}`), await tunnel(proxy, `echo.example:${port}`)];
+  const answered = once(open, "data");
+  open.resume();
+  open.write("12345");
+  await answered;
+  expect(proxy.proxy.traffic).toEqual({ receivedBytes: 5, sentBytes: 5 });
+  ended.end("0".repeat(100_000));
+  expect(await everything(ended)).toHaveLength(100_000);
+  await expect.poll(() => proxy.proxy.connections).toBe(1);
+  expect(proxy.proxy.traffic).toEqual({ receivedBytes: 100_005, sentBytes: 100_005 });
+
+  const served = await playHost();
+  await exchange(proxy, `GET http://echo.example:${served}/page HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  const { receivedBytes, sentBytes } = proxy.proxy.traffic;
+  expect(receivedBytes).toBeGreaterThan(100_005);
+  expect(sentBytes).toBeGreaterThan(100_005 + "GET /page".length);
+});
+
 test("a side that has ended its stream still receives from the other", async () => {
   const port = await playTcp((socket) => {
     let heard = "";

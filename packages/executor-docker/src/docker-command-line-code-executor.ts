@@ -12,7 +12,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { connectingTo } from "@fenced/executor-kit/supervisor";
+import { connectingTo, supervisedUsage } from "@fenced/executor-kit/supervisor";
 import { containerNetwork } from "./container/container-options.ts";
 import { DockerConnector } from "./docker-connector.ts";
 import { dockerExecutorOptions, type DockerExecutorOptions } from "./docker-executor-options.ts";
@@ -67,6 +67,7 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
     };
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
+    const reach = checked.reuse === true ? {} : reachOf(checked);
     this.offered = {
       ...commandLineCapabilities(languages),
       ...(checked.stateful === true && { stateful: true, displays: true }),
@@ -75,7 +76,8 @@ export class DockerCommandLineCodeExecutor extends ForkableCodeExecutor {
       terminals: true,
       addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
-      ...(checked.reuse === true ? {} : reachOf(checked)),
+      ...reach,
+      ...supervisedUsage({ ...reach, stateful: checked.stateful === true }),
       isolation: "container",
     };
     if (docker !== undefined) readConnection(docker);

@@ -394,6 +394,7 @@ export abstract class BaseCodeExecutor<P extends Place = Place> implements CodeE
         takeLoss,
         hostCall: record && ((event) => record.hostCall(event)),
         ended: record && ((block) => record.block(block)),
+        cutOff: record && ((outcome) => record.cutOff(outcome)),
         changes: seen && (() => seen.changes(this.#life.place, ends)),
       });
       return record ? await record.end(result) : result;

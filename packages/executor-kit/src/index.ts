@@ -56,7 +56,7 @@ export { killProcesses, type ProcessFamily } from "./processes/kill-processes.ts
 export { HeldBytes } from "./processes/held-bytes.ts";
 export { Leash, type LeashOptions } from "./processes/leash.ts";
 export { removalFunctions } from "./processes/removal-functions.ts";
-export { hasVariable, listProcesses, type ProcessInfo } from "./processes/process-table.ts";
+export { hasVariable, listProcesses, type ProcessInfo, processorTime } from "./processes/process-table.ts";
 export { runChild, type ChildProgram } from "./processes/run-child.ts";
 export {
   timeIsUp,

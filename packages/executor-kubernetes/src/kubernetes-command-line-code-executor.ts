@@ -11,7 +11,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { connectingTo } from "@fenced/executor-kit/supervisor";
+import { connectingTo, supervisedUsage } from "@fenced/executor-kit/supervisor";
 import { KubernetesConnector } from "./kubernetes-connector.ts";
 import { kubernetesExecutorOptions, type KubernetesExecutorOptions } from "./kubernetes-executor-options.ts";
 import { leftPlace, type LeftPod } from "./left-session.ts";
@@ -63,6 +63,7 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
     this.#options = absolutePaths(checked, ["outputDir", "kubeconfig"]);
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
+    const reach = networkReach(checked.network ?? "open");
     this.offered = {
       ...commandLineCapabilities(languages),
       ...(checked.stateful === true && { stateful: true, displays: true }),
@@ -71,7 +72,8 @@ export class KubernetesCommandLineCodeExecutor extends ForkableCodeExecutor {
       terminals: true,
       addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
-      ...networkReach(checked.network ?? "open"),
+      ...reach,
+      ...supervisedUsage({ ...reach, stateful: checked.stateful === true }),
       isolation: "container",
     };
   }

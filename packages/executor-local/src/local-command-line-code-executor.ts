@@ -17,7 +17,7 @@ import {
   languageTable,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { connectingTo } from "@fenced/executor-kit/supervisor";
+import { connectingTo, supervisedUsage } from "@fenced/executor-kit/supervisor";
 import { HostConnector } from "./host-connector.ts";
 import { KeptHostConnector } from "./kept/kept-host-connector.ts";
 import { KeptSandboxConnector } from "./kept/kept-sandbox-connector.ts";
@@ -78,6 +78,7 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
     const seatbelt = checked.isolation === "os-sandbox" && process.platform === "darwin";
+    const reach = networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open"));
     this.offered = {
       ...commandLineCapabilities(languages),
       ...(checked.stateful === true && { stateful: true, displays: true }),
@@ -86,7 +87,8 @@ export class LocalCommandLineCodeExecutor extends ForkableCodeExecutor {
       ...(runsSupervised(checked) && { terminals: true }),
       addresses: !seatbelt && process.platform !== "win32",
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
-      ...networkReach(checked.network ?? (checked.isolation === "os-sandbox" ? "none" : "open")),
+      ...reach,
+      ...(runsSupervised(checked) && supervisedUsage({ ...reach, stateful: checked.stateful === true })),
       isolation: checked.isolation ?? "none",
       kernel: "shared",
     };

@@ -89,6 +89,7 @@ export class ProcessPlace implements Place {
         // The profile of the macOS sandbox blocks all sockets of this host.
         hostFunctions: parts.seatbelt ? [] : hostFunctionLanguages(languages),
         addresses: parts.seatbelt === undefined,
+        usage: parts.ground.group ? ["processorMs"] : [],
       },
       missing: parts.languages.missing,
       workspacePath: parts.ground.directories.workDirectory,

@@ -54,6 +54,52 @@ describe("the option record", needs("python3"), () => {
     expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 3 });
   });
 
+  it(
+    "has what the blocks used and the hosts that they reached, also if they are aborted",
+    needs("bubblewrap"),
+    async () => {
+      const port = await playHost();
+      await using executor = new LocalCommandLineCodeExecutor({
+        isolation: "os-sandbox",
+        network: { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"] },
+        record: recordFile(file),
+      });
+      const finished = await executor.executeCodeBlocks([{ language: "sh", code: "echo" }]);
+      const controller = new AbortController();
+      const code = `
+import time, urllib.request
+urllib.request.urlopen("http://good.example:${port}")
+while time.process_time() < 0.2: pass
+print("ready", flush=True)
+time.sleep(600)
+`;
+      const aborted = executor.streamCodeBlocks(
+        [
+          { language: "sh", code: ":" },
+          { language: "python", code },
+        ],
+        { signal: controller.signal },
+      );
+      const read = async (): Promise<void> => {
+        for await (const { type } of aborted) if (type === "stdout") controller.abort(new Error("enough"));
+      };
+      await expect(read()).rejects.toThrow("enough");
+      const [first, second] = await lines();
+      expect(first).toMatchObject({ outcome: "finished", usage: finished.usage });
+      expect(finished.usage).toMatchObject({ receivedBytes: 0, sentBytes: 0 });
+      const recorded = z.object({
+        outcome: z.literal("rejected"),
+        reached: z.tuple([z.object({ host: z.literal("good.example") })]),
+        usage: z.object({
+          processorMs: z.number().min(200),
+          peakMemoryBytes: z.number(),
+          receivedBytes: z.number().min(1),
+        }),
+      });
+      expect(() => recorded.parse(second)).not.toThrow();
+    },
+  );
+
   it("names the hosts that the code reached, and those that it was refused", needs("bubblewrap"), async () => {
     const port = await playHost();
     await using executor = new LocalCommandLineCodeExecutor({

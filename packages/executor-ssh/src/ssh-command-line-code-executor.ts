@@ -10,7 +10,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { connectingTo } from "@fenced/executor-kit/supervisor";
+import { connectingTo, supervisedUsage } from "@fenced/executor-kit/supervisor";
 import { leftPlace, type LeftRemote } from "./left-session.ts";
 import { sshBackend } from "./ssh-connector.ts";
 import { sshExecutorOptions, type SshExecutorOptions } from "./ssh-executor-options.ts";
@@ -64,6 +64,7 @@ export class SshCommandLineCodeExecutor extends ForkableCodeExecutor {
       addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
       network: "open",
+      ...supervisedUsage({ stateful: checked.stateful === true }),
       isolation: "remote",
     };
   }

@@ -31,6 +31,7 @@ import { options } from "./cases/options.ts";
 import { output } from "./cases/output.ts";
 import { processes } from "./cases/processes.ts";
 import { pythonFunctions } from "./cases/python-functions.ts";
+import { runUsage } from "./cases/run-usage.ts";
 import { runs } from "./cases/runs.ts";
 import { stalledStream } from "./cases/stalled-stream.ts";
 import { startedPrograms } from "./cases/started-programs.ts";
@@ -83,6 +84,7 @@ export const allGroups: readonly ConformanceGroup[] = [
   workspace,
   workspaceLimit,
   usage,
+  runUsage,
   hostileFiles,
   hostileTrees,
   pythonFunctions,

@@ -1,4 +1,4 @@
-import type { FileFeature } from "@fenced/core";
+import type { FileFeature, RunUsageFigure } from "@fenced/core";
 import type { Need } from "./conformance-case.ts";
 import type { ChildKind, FixtureLanguage } from "./languages/fixture-language.ts";
 
@@ -38,6 +38,12 @@ export const fileFeature =
   (name: FileFeature): Need =>
   ({ capabilities }) =>
     capabilities.files?.includes(name) === true ? undefined : `capabilities.files has no "${name}"`;
+
+/** Results have a figure of what their blocks used. */
+export const knowsUsage =
+  (figure: RunUsageFigure): Need =>
+  ({ capabilities }) =>
+    capabilities.usage?.includes(figure) === true ? undefined : `capabilities.usage has no "${figure}"`;
 
 /** Variables survive from block to block. */
 export const stateful: Need = ({ capabilities }) => (capabilities.stateful ? undefined : "not stateful");

@@ -50,6 +50,8 @@ export class WasmCodeExecutor extends BaseCodeExecutor {
       stdin: true,
       files: allFileFeatures,
       network: "none",
+      // The memory of an interpreter that lives on is not that of a block.
+      usage: process.platform === "linux" ? ["processorMs"] : [],
       ...(checked.packages === undefined && { packages: [] }),
       isolation: "wasm",
       kernel: "user-space",

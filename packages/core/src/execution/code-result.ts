@@ -1,5 +1,6 @@
 import type { NetworkDecision } from "../network/network-policy.ts";
 import type { Display } from "./display.ts";
+import type { RunUsage } from "./run-usage.ts";
 import type { WorkspaceChanges } from "./workspace-changes.ts";
 
 /**
@@ -69,6 +70,11 @@ export interface CodeResult {
    * executor's option `changes` asks for it, and it can know.
    */
   readonly changes?: WorkspaceChanges;
+  /**
+   * What the blocks that ran used, as far as the executor can know (`capabilities.usage`), also of blocks that timed out.
+   * Absent if nothing is known.
+   */
+  readonly usage?: RunUsage;
   /**
    * Why the run is not in the record that the option `record` names, although it could be opened before the run. Absent if
    * it is, or there is no such option.

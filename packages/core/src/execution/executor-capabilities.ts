@@ -1,3 +1,5 @@
+import type { RunUsageFigure } from "./run-usage.ts";
+
 /**
  * Something that `CodeExecutor.files` can do beyond reading, writing, listing and removing files. `directories`:
  * `makeDirectory` and `move`; `modes`: permissions, read and set; `links`: `linkTarget` and `followLinks: false` of `stat`;
@@ -33,6 +35,11 @@ export interface ExecutorCapabilities {
   readonly keepAlive?: boolean;
   /** Submitted runs go on in such a session while no program is connected; see `CodeExecutor.submit`. Default: false. */
   readonly keepsRuns?: boolean;
+  /**
+   * The figures of `CodeResult.usage` that it can know of its blocks, if nothing keeps it from that: as a rule, each result has
+   * them. Default: none.
+   */
+  readonly usage?: readonly RunUsageFigure[];
   /** What blocks can connect to: nothing, whatever their place reaches, or only these hosts. Absent if not known. */
   readonly network?: "none" | "open" | readonly string[];
   /** Installed Python packages beyond the standard library, at most 200 names. Absent if not known. */

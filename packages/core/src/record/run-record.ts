@@ -1,3 +1,4 @@
+import type { RunUsage } from "../execution/run-usage.ts";
 import type { WorkspaceChanges } from "../execution/workspace-changes.ts";
 
 /** A block of a run, without its code. */
@@ -43,6 +44,10 @@ export interface RecordedRun {
   readonly durationMs: number;
   /** Absent if they cannot be known. */
   readonly changes?: WorkspaceChanges;
+  /**
+   * As `CodeResult.usage`; of a run without a result, what is known of the blocks that began. Absent if nothing is known.
+   */
+  readonly usage?: RunUsage;
   /** Hosts that the network policy let the code reach; absent if the place does not know. */
   readonly reached?: readonly RecordedHost[];
   /** As `CodeResult.network`; absent if there were none, or there is no result. */

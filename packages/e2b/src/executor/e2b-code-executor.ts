@@ -18,7 +18,7 @@ import {
   type LanguageCommand,
   withoutCallbacks,
 } from "@fenced/executor-kit";
-import { connectingTo } from "@fenced/executor-kit/supervisor";
+import { connectingTo, supervisedUsage } from "@fenced/executor-kit/supervisor";
 import { E2BConnector } from "./e2b-connector.ts";
 import { e2bExecutorOptions, type E2BExecutorOptions } from "./e2b-executor-options.ts";
 import { leftPlace, type LeftSandbox } from "./left-session.ts";
@@ -72,6 +72,7 @@ export class E2BCodeExecutor extends ForkableCodeExecutor {
     this.#options = absolutePaths(checked, ["outputDir"]);
     this.#table = languageTable(checked.languages);
     const languages = Object.keys(this.#table);
+    const reach = networkReach(checked.network ?? "open");
     this.offered = {
       ...commandLineCapabilities(languages),
       ...(checked.stateful === true && { stateful: true, displays: true }),
@@ -80,7 +81,8 @@ export class E2BCodeExecutor extends ForkableCodeExecutor {
       terminals: true,
       addresses: true,
       ...((checked.keepAliveMs ?? 0) > 0 && { keepAlive: true }),
-      ...networkReach(checked.network ?? "open"),
+      ...reach,
+      ...supervisedUsage({ ...reach, stateful: checked.stateful === true }),
       isolation: "remote",
     };
   }

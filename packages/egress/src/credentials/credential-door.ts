@@ -6,6 +6,7 @@ import { parseHostPattern } from "@fenced/core/network";
 import { connectSecurely } from "../destination/connect-securely.ts";
 import type { Gatekeeper, Place } from "../destination/gatekeeper.ts";
 import { Refusal } from "../destination/refusal.ts";
+import type { Traffic } from "../destination/traffic.ts";
 import { checkFraming, forwardRequest } from "../http/forward-request.ts";
 import { requestServer } from "../http/http-door.ts";
 import { Visitor } from "../visitor.ts";
@@ -15,6 +16,8 @@ import { SessionAuthority } from "./session-authority.ts";
 /** What the door needs from the proxy. */
 export interface CredentialDoorOptions {
   readonly gatekeeper: Gatekeeper;
+  /** Counts what is relayed. */
+  readonly traffic: Traffic;
   readonly credentials: readonly NetworkCredential[];
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
@@ -81,7 +84,7 @@ export class CredentialDoor {
     const { visitor, place, credentials } = inside;
     await visitor.turn(response);
     checkFraming(request);
-    const { gatekeeper } = this.#options;
+    const { gatekeeper, traffic } = this.#options;
     const host = authority(place);
     const path = pathOf(request, host);
     const visit = { protocol: "https", method: request.method ?? "GET", signal: visitor.signal } as const;
@@ -101,6 +104,7 @@ export class CredentialDoor {
     const timeoutMs = this.#options.connectTimeoutMs;
     const secure = { host: place.host, ca, called: place.host, timeoutMs };
     const socket = await connectSecurely(await gatekeeper.open(place, visit), secure);
+    traffic.follow(socket);
     forwardRequest(request, response, { socket, host, path, added, idleMs, endedMs, ...changes });
   }
 }

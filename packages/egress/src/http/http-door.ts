@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from "node:stream";
 import type { Gatekeeper } from "../destination/gatekeeper.ts";
 import { Refusal } from "../destination/refusal.ts";
+import type { Traffic } from "../destination/traffic.ts";
 import type { Visitor } from "../visitor.ts";
 import { refusalOf, refuse, refuseStream } from "./answer.ts";
 import { checkFraming, forwardRequest } from "./forward-request.ts";
@@ -11,6 +12,8 @@ import { valuesOf } from "./header-lines.ts";
 /** What a door needs from the proxy. */
 export interface HttpDoorOptions {
   readonly gatekeeper: Gatekeeper;
+  /** Counts what is relayed. */
+  readonly traffic: Traffic;
   readonly idleTimeoutMs: number;
   readonly headTimeoutMs: number;
   /** Connects the rest of a stream to a place; the client sends the first byte. */
@@ -59,7 +62,7 @@ export class HttpDoor {
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { gatekeeper, idleTimeoutMs: idleMs, headTimeoutMs: endedMs } = this.#options;
+    const { gatekeeper, traffic, idleTimeoutMs: idleMs, headTimeoutMs: endedMs } = this.#options;
     const visitor = this.#visitors.get(request.socket);
     if (!visitor) return void response.destroy();
     await visitor.turn(response);
@@ -71,6 +74,7 @@ export class HttpDoor {
     const path = `${url.pathname}${url.search}`;
     gatekeeper.admitRequest(place, visit, path, request.rawHeaders);
     const socket = await gatekeeper.open(place, visit);
+    traffic.follow(socket);
     forwardRequest(request, response, { socket, host: url.host, path, added: [], idleMs, endedMs });
   }
 }

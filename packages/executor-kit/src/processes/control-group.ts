@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { access, constants, mkdir, opendir, readFile, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -82,6 +83,20 @@ export class ControlGroup {
       }
     } catch {
       // It is already gone.
+    }
+  }
+
+  /**
+   * Processor time that everything in the group has used, in milliseconds; `undefined` if that is not known, or nothing has
+   * entered it.
+   */
+  processorMs(): number | undefined {
+    try {
+      const [, used = ""] =
+        /^usage_usec (\d+)$/m.exec(readFileSync(path.join(this.directory, "cpu.stat"), "utf8")) ?? [];
+      return Number(used) > 0 ? Number(used) / 1000 : undefined;
+    } catch {
+      return undefined;
     }
   }
 

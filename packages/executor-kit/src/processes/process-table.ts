@@ -73,7 +73,7 @@ function readStat(pid: number): ProcessInfo | undefined {
   } catch {
     return undefined;
   }
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const fields = statFields(stat);
   const [state, parent, group, session] = fields;
   // A process whose first thread has ended looks like a zombie, but its other threads are running.
   const threads = Number(fields[17]);
@@ -81,6 +81,29 @@ function readStat(pid: number): ProcessInfo | undefined {
   const stopped = state === "T" || state === "t";
   const started = Number(fields[19]);
   return { pid, parent: Number(parent), group: Number(group), session: Number(session), stopped, started };
+}
+
+/** Linux counts processor time in hundredths of a second for programs. */
+const tickMs = 10;
+
+/**
+ * Processor time that a process has used, in milliseconds, to ten milliseconds; without that of its children. `undefined` if it
+ * has ended, or this is not Linux.
+ */
+export function processorTime(pid: number): number | undefined {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const [user, system] = statFields(readStatFile(`/proc/${pid}/stat`))
+      .slice(11, 13)
+      .map(Number);
+    return user === undefined || system === undefined ? undefined : (user + system) * tickMs;
+  } catch {
+    return undefined;
+  }
+}
+
+function statFields(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 /** Takes half the time of `readFileSync`, which also asks for the file's size and allocates for one of 64 KiB. */

@@ -4,6 +4,7 @@ import {
   type Display,
   type HostCallEvent,
   type NetworkDecision,
+  type RunUsage,
 } from "@fenced/core";
 import { bundleSize } from "../output/bundle-size.ts";
 import { OutputCollector, type StreamName } from "../output/output-collector.ts";
@@ -46,6 +47,7 @@ export interface FinishedBlock {
   readonly stateLost: boolean;
   readonly network: readonly NetworkDecision[];
   readonly reached?: readonly NetworkDecision[] | undefined;
+  readonly usage?: RunUsage | undefined;
 }
 
 /** The exit code of a block that timed out, the same as that of coreutils' `timeout`. */
@@ -113,6 +115,7 @@ export class BlockOutput implements Sink<BlockEvent | HostCallEvent> {
       stateLost: outcome.stateLost === true,
       network: outcome.network ?? [],
       reached: outcome.reached,
+      usage: outcome.usage,
     };
   }
 

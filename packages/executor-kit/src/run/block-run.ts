@@ -1,4 +1,4 @@
-import type { Display, NetworkDecision, ProcessSignal, TerminalSize } from "@fenced/core";
+import type { Display, NetworkDecision, ProcessSignal, RunUsage, TerminalSize } from "@fenced/core";
 import type { Sink } from "./sink.ts";
 
 /**
@@ -107,6 +107,8 @@ export interface BlockOutcome {
   readonly network?: readonly NetworkDecision[];
   /** Requests that the network policy allowed during the block, each host and port once. Default: they are not known. */
   readonly reached?: readonly NetworkDecision[] | undefined;
+  /** What is known of what the block used. */
+  readonly usage?: RunUsage | undefined;
   /** True if the variables of earlier blocks are gone. */
   readonly stateLost?: boolean;
   /** True if the backend itself dropped output before it reached the executor. */

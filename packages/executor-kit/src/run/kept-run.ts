@@ -12,6 +12,7 @@ import type { BlockDisplays, DisplayBoard } from "../displays/display-board.ts";
 import { RichEvents } from "../displays/rich-events.ts";
 import type { StreamName } from "../output/output-collector.ts";
 import type { RunWatcher } from "../place.ts";
+import { programUsage } from "../supervisor/blocks/program-usage.ts";
 import type { RunEntry } from "../supervisor/runs/run-entries.ts";
 import { BlockOutput, type DisplayRoom, type FinishedBlock } from "./block-output.ts";
 import type { BlockEvent } from "./block-run.ts";
@@ -204,13 +205,14 @@ class KeptRunReader implements Sink {
     if (!block) return;
     block.unwatch();
     await block.end();
-    const [exitCode = 1, timedOut, lost, durationMs = 0] = words(content);
+    const [exitCode = 1, timedOut, lost, durationMs = 0, ...used] = words(content);
     const { codeFile } = this.#record;
     const outcome = {
       exitCode,
       stateLost: lost === 1,
       truncated: block.displays?.truncated === true,
       network: block.network,
+      usage: programUsage(used),
       ...(codeFile !== undefined && { codeFile }),
     };
     const end = block.output.finish(outcome, timedOut === 1, durationMs);

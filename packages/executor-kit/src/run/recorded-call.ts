@@ -11,6 +11,8 @@ import {
   type WorkspaceChanges,
 } from "@fenced/core";
 import type { FinishedBlock } from "./block-output.ts";
+import type { BlockOutcome } from "./block-run.ts";
+import { combineUsage } from "./combine-usage.ts";
 
 /** Limits on what is kept of a run until its end: code chooses how much it does. */
 const [mostCalls, mostHosts] = [1000, 1000];
@@ -22,6 +24,8 @@ export class RecordedCall {
   readonly #blocks: readonly CodeBlock[];
   readonly #started: number = performance.now();
   readonly #finished: FinishedBlock[] = [];
+  /** The block that the abort of the run ended. */
+  #cutOff: BlockOutcome | undefined;
   readonly #calls = new Map<string, RecordedHostCall>();
   readonly #reached = new Map<string, RecordedHost>();
   #knowsReached = false;
@@ -52,21 +56,24 @@ export class RecordedCall {
 
   block(block: FinishedBlock): void {
     this.#finished.push(block);
-    this.#knowsReached ||= block.reached !== undefined;
-    for (const { host, port } of block.reached ?? []) {
-      if (this.#reached.size < mostHosts) this.#reached.set(`${host} ${port}`, { host, port });
-    }
+    this.#reach(block);
+  }
+
+  cutOff(outcome: BlockOutcome): void {
+    this.#cutOff = outcome;
+    this.#reach(outcome);
   }
 
   /** Records a run that has a result. Returns the result, which says so if that was not possible. */
   async end(result: CodeResult): Promise<CodeResult> {
-    const { exitCode, timedOut, stateLost, changes, network } = result;
+    const { exitCode, timedOut, stateLost, changes, usage, network } = result;
     const unrecorded = await this.#add({
       outcome: "finished",
       exitCode,
       timedOut,
       stateLost,
       ...(changes && { changes }),
+      ...(usage && { usage }),
       ...(network && { refused: network.map(refusedHost) }),
     });
     return unrecorded === undefined ? result : makeCodeResult({ ...result, unrecorded });
@@ -74,13 +81,23 @@ export class RecordedCall {
 
   /** Records a run that has none. */
   async fail(error: unknown, changes: WorkspaceChanges | undefined): Promise<void> {
-    const refused = this.#finished.flatMap(({ network }) => network.map(refusedHost));
+    const begun = [...this.#finished, ...(this.#cutOff ? [this.#cutOff] : [])];
+    const refused = begun.flatMap(({ network = [] }) => network.map(refusedHost));
+    const usage = combineUsage(begun.map((block) => block.usage));
     await this.#add({
       outcome: "rejected",
       error: sentence(error),
       ...(changes && { changes }),
+      ...(usage && { usage }),
       ...(refused.length > 0 && { refused }),
     });
+  }
+
+  #reach({ reached }: Pick<BlockOutcome, "reached">): void {
+    this.#knowsReached ||= reached !== undefined;
+    for (const { host, port } of reached ?? []) {
+      if (this.#reached.size < mostHosts) this.#reached.set(`${host} ${port}`, { host, port });
+    }
   }
 
   /** @returns why it could not be recorded. */

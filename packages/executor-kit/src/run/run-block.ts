@@ -47,6 +47,8 @@ export interface BlockConditions
   readonly timeoutMs: number;
   /** The host functions that it can call. Default: none. */
   readonly host?: HostChoice;
+  /** Learns how a block ended that has no result because its run was aborted, if that is known. Default: nobody does. */
+  readonly cutOff?: ((outcome: BlockOutcome) => void) | undefined;
 }
 
 /**
@@ -78,6 +80,7 @@ export async function runBlock(
   } finally {
     lift();
   }
+  if (end.isRejected) conditions.cutOff?.(outcome);
   end.throwIfRejected();
   const endedAt = outcome.endedAt ?? performance.now();
   return output.finish(outcome, endedAt >= timedOutAt, endedAt - started);

@@ -7,6 +7,7 @@ import {
   type WorkspaceChanges,
 } from "@fenced/core";
 import { type FinishedBlock, timedOutExitCode } from "./block-output.ts";
+import { combineUsage } from "./combine-usage.ts";
 
 /** Maximum number of refusals of the network policy that a result keeps. */
 const mostRefusals = 50;
@@ -43,6 +44,7 @@ export function combineResults(
     truncated ||= block.result.truncated;
     stateLost ||= block.stateLost;
   }
+  const usage = combineUsage(finished.map((block) => block.usage));
   const timeWasUp = exitCode === 0 && !complete;
   return makeCodeResult({
     exitCode: timeWasUp ? timedOutExitCode : exitCode,
@@ -53,6 +55,7 @@ export function combineResults(
     stateLost,
     ...(refused.length === 0 ? {} : { network: distinctRefusals(refused) }),
     ...(changes && { changes }),
+    ...(usage && { usage }),
     durationMs,
     blocks,
   });

@@ -18,7 +18,7 @@ export function newDisplayRoom(): DisplayRoom {
 /** The conditions under which a run's blocks run. */
 interface RunConditions extends Pick<
   BlockConditions,
-  "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host" | "hostCall"
+  "env" | "stdin" | "timeoutMs" | "maxOutputBytes" | "host" | "hostCall" | "cutOff"
 > {
   /** Watches each block. Default: nobody does. */
   readonly telemetry: ExecutorTelemetry | undefined;

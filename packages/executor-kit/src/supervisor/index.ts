@@ -52,6 +52,7 @@ export { type LinkOptions, type SessionAccess, SessionLink } from "./keep_alive/
 export { Loss } from "./loss.ts";
 export { SupervisedBackend, type SupervisedSettings } from "./supervised-backend.ts";
 export { sessionMark, SupervisedPlace } from "./supervised-place.ts";
+export { supervisedUsage } from "./supervised-usage.ts";
 export type { Supervisor } from "./supervisor.ts";
 export { type NetworkEntrance, type SendFrame, Tunnels } from "./tunnels/tunnels.ts";
 export { warmOption, type WarmOptions } from "./warm/interpreter-options.ts";

@@ -8,6 +8,7 @@ import { withModules } from "./with-modules.ts";
 const channel: string = readFileSync(new URL("./wire/channel.py", import.meta.url), "utf8");
 const processTable: string = readFileSync(new URL("./blocks/process_table.py", import.meta.url), "utf8");
 const processes: string = readFileSync(new URL("./blocks/processes.py", import.meta.url), "utf8");
+const usedResources: string = readFileSync(new URL("./blocks/used_resources.py", import.meta.url), "utf8");
 const mounts: string = readFileSync(new URL("./files/mounts.py", import.meta.url), "utf8");
 const tunnels: string = readFileSync(new URL("./tunnels/tunnels.py", import.meta.url), "utf8");
 const files: string = readFileSync(new URL("./files/files.py", import.meta.url), "utf8");
@@ -24,6 +25,7 @@ export const supervisorModules: Readonly<Record<string, string>> = {
   _fenced_block_files: readFileSync(new URL("./blocks/block_files.py", import.meta.url), "utf8"),
   _fenced_feeds: readFileSync(new URL("./blocks/feeds.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
+  _fenced_used_resources: usedResources,
   _fenced_terminals: readFileSync(new URL("./blocks/terminals.py", import.meta.url), "utf8"),
   _fenced_block_output: readFileSync(new URL("./blocks/block_output.py", import.meta.url), "utf8"),
   _fenced_mounts: mounts,
@@ -100,6 +102,7 @@ export const watchProgram: string = withModules({
 export const templateProgram: string = withModules({
   _fenced_template_start: readFileSync(new URL("./warm/template_start.py", import.meta.url), "utf8"),
   _fenced_block_process: blockProcess,
+  _fenced_used_resources: usedResources,
   _fenced_c_library: readFileSync(new URL("./warm/c_library.py", import.meta.url), "utf8"),
   _fenced_process_image: readFileSync(new URL("./warm/process_image.py", import.meta.url), "utf8"),
   _fenced_quick_end: readFileSync(new URL("./warm/quick_end.py", import.meta.url), "utf8"),

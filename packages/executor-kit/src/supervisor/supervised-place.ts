@@ -24,6 +24,7 @@ import type { BlockOutcome, BlockRun, LeftProgram, ProgramRun } from "../run/blo
 import type { Sink } from "../run/sink.ts";
 import type { BackendFiles } from "../workspace/backend-files.ts";
 import { isDiskFull } from "../workspace/workspace-errors.ts";
+import { programFigures } from "./blocks/program-usage.ts";
 import type { ProgramEnd } from "./blocks/supervised-program.ts";
 import type { BlockFile, Connection, PlannedFile, ProgramRunner } from "./connector.ts";
 import { watchDirectory } from "./files/watch-directory.ts";
@@ -31,6 +32,7 @@ import type { InterpreterProgram } from "./interpreters/interpreters.ts";
 import { SupervisedPlaceRuns } from "./runs/supervised-place-runs.ts";
 import type { RunStep } from "./runs/supervised-runs.ts";
 import type { SupervisedSettings } from "./supervised-backend.ts";
+import { type NetworkTraffic, trafficFigures } from "./tunnels/session-network.ts";
 import { interpreterToStart, warmPrograms } from "./warm/interpreter-options.ts";
 
 /** How long to wait for the supervisor's reports after a stop in milliseconds, since code may have stopped it. */
@@ -86,6 +88,10 @@ export class SupervisedPlace implements Place {
         ...(languages.packages && { packages: languages.packages }),
         terminals: runner.leftPrograms !== undefined,
         addresses: runner.connect !== undefined,
+        usage: [
+          ...(runner.usage ? programFigures : []),
+          ...(settings.network && connection.hasNetwork !== true ? trafficFigures : []),
+        ],
         ...(session && { keepAlive: true, keepsRuns: keepsRuns(connection) }),
         ...connection.capabilities,
       },
@@ -310,6 +316,8 @@ export class SupervisedPlace implements Place {
   async #follow(sink: Sink, running: Promise<ProgramEnd>, file?: BlockFile): Promise<BlockOutcome> {
     const refusals = this.#settings.network?.collect();
     const reaches = this.#settings.network?.collectReached();
+    const counts = this.#connection.hasNetwork === true ? undefined : this.#settings.network?.countTraffic();
+    let traffic: NetworkTraffic | undefined;
     let reached: readonly NetworkDecision[] | undefined;
     let network: readonly NetworkDecision[] | undefined;
     let end: ProgramEnd;
@@ -322,9 +330,10 @@ export class SupervisedPlace implements Place {
       settledAt = performance.now();
       network = refusals?.();
       reached = reaches?.();
+      traffic = counts?.();
       problem = await this.#connection.workspace.settle(file);
     }
-    const { exitCode, outOfMemory, stateLost, truncated } = end;
+    const { exitCode, outOfMemory, stateLost, truncated, usage } = end;
     if (outOfMemory) void sink.write({ type: "stderr", data: this.#settings.memorySentence });
     if (exitCode === busError) void sink.write({ type: "stderr", data: busErrorSentence });
     if (problem !== undefined) void sink.write({ type: "stderr", data: problem });
@@ -336,6 +345,7 @@ export class SupervisedPlace implements Place {
       ...(truncated === true && { truncated }),
       ...(network && { network }),
       ...(reached && { reached }),
+      usage: { ...usage, ...traffic },
       ...(codeFile !== undefined && { codeFile }),
     };
   }

@@ -26,6 +26,7 @@ import _fenced_programs as programs
 import _fenced_relay as relay
 import _fenced_shortcut as shortcut
 import _fenced_tunnels as tunnels
+import _fenced_used_resources as used_resources
 import _fenced_user_site as user_site
 from _fenced_channel import channel, events
 
@@ -238,8 +239,11 @@ def everything_else():
 
 def reap():
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        pid, ended = os.waitpid(-1, os.WNOHANG)
+        while pid:
+            if ended:
+                blocks.forget_used(pid)
+            pid, ended = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         pass
 
@@ -321,6 +325,7 @@ def main():
     blocks.environment = (
         greeting.own_variables() if KIND == "host" else greeting.block_environment(DIRECTORY, WORKSPACE, ALONE)
     )
+    used_resources.prepare(processes.getrusage, processes.minus_one)
     processes.adopt_orphans()
     processes.hidden = KIND != "host"
     if processes.hidden:

@@ -76,7 +76,12 @@ export async function runProcess(spec: ProcessSpec, pipes: PipeSupply, sink: Sin
     await reader.finish();
     await killed;
     const exitCode = killed ? 128 + osConstants.signals.SIGKILL : await exited;
-    return { exitCode, ...(endedAt === undefined ? {} : { endedAt }) };
+    const processorMs = group?.processorMs();
+    return {
+      exitCode,
+      ...(endedAt === undefined ? {} : { endedAt }),
+      ...(processorMs !== undefined && { usage: { processorMs } }),
+    };
   } finally {
     signal.removeEventListener("abort", kill);
     // Nobody will read the rest of the input.

@@ -133,6 +133,11 @@ export const decidedByTheSupervisor: Readonly<Record<string, readonly string[]>>
     "that code replaces by a link are watched no more, and others until restart()",
   ],
   changes: ["tell of files that others run later, with the reason, also after a run that failed"],
+  "usage of runs": [
+    "has the memory of the largest process, and nothing of other runs",
+    "is there for a run that timed out, and for one that was submitted",
+    "has the bytes that the network policy's proxy relayed",
+  ],
   "file streams": [
     "stat() distinguishes files from directories and returns sizes",
     "readStream() can be cancelled at any time",

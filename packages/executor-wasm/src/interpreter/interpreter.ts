@@ -2,7 +2,15 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { BackendUnavailableError } from "@fenced/core";
-import { killProcesses, type BlockOutcome, type BlockRun, type Sink, WriteAhead, writeAll } from "@fenced/executor-kit";
+import {
+  killProcesses,
+  processorTime,
+  type BlockOutcome,
+  type BlockRun,
+  type Sink,
+  WriteAhead,
+  writeAll,
+} from "@fenced/executor-kit";
 import type { RichPiece } from "@fenced/executor-kit/displays";
 import * as z from "zod";
 import { blockPrograms, type PythonPrograms } from "../child/child-program.ts";
@@ -71,6 +79,8 @@ export class Interpreter {
   readonly #exited: Promise<unknown>;
   #ended = false;
   #busy = false;
+  /** What the running block has used so far, while its process lives; `undefined` if that is not known. */
+  #measure: () => number | undefined = () => undefined;
 
   private constructor({ child, channel, pid }: Started, options: InterpreterOptions) {
     this.#child = child;
@@ -113,12 +123,19 @@ export class Interpreter {
   /** Runs a block; `stateLost` in the outcome says that the interpreter ended with it. */
   async run(block: BlockRun, sink: Sink<RichPiece>): Promise<BlockOutcome> {
     const { signal } = sink;
-    const kill = (): void => void this.#child.kill("SIGKILL");
+    const kill = (): void => this.#endProcess();
+    this.#measure = await this.#startMeasuring();
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();
     this.#busy = true;
     try {
-      const outcome = { ...(await this.#runToEnd(block, sink)), endedAt: performance.now() };
+      const ended = await this.#runToEnd(block, sink);
+      const processorMs = this.#measure();
+      const outcome = {
+        ...ended,
+        endedAt: performance.now(),
+        ...(processorMs !== undefined && { usage: { processorMs } }),
+      };
       return signal.aborted ? { ...outcome, stateLost: true } : outcome;
     } finally {
       signal.removeEventListener("abort", kill);
@@ -131,7 +148,7 @@ export class Interpreter {
   /** Ends the process, waits for its end, and closes the files it had open. */
   async kill(): Promise<void> {
     this.#ended = true;
-    this.#child.kill("SIGKILL");
+    this.#endProcess();
     await this.#exited;
     this.#channel.destroy();
     this.#requests.end();
@@ -218,8 +235,25 @@ export class Interpreter {
     const pid = await this.#pid;
     if (pid === undefined) return false;
     const over = await watchMemory(pid, this.#options.memoryBytes + processBytes, signal);
-    if (over) this.#child.kill("SIGKILL");
+    if (over) this.#endProcess();
     return over;
+  }
+
+  /** What a process has used is known only until its end. */
+  #endProcess(): void {
+    const used = this.#measure();
+    this.#measure = () => used;
+    this.#child.kill("SIGKILL");
+  }
+
+  async #startMeasuring(): Promise<() => number | undefined> {
+    const pid = await this.#pid;
+    const before = pid === undefined ? undefined : processorTime(pid);
+    if (pid === undefined || before === undefined) return () => undefined;
+    return () => {
+      const now = processorTime(pid);
+      return now === undefined ? undefined : now - before;
+    };
   }
 }
 

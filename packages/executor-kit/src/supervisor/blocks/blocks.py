@@ -13,11 +13,13 @@ import _fenced_block_output as output
 import _fenced_feeds as feeds
 import _fenced_processes as processes
 import _fenced_terminals as terminals
+import _fenced_used_resources as used_resources
 import _fenced_user_site as user_site
 from _fenced_block_process import FAILED, STARTED
 from _fenced_channel import READ, channel, events, widen
 from _fenced_wire import EXIT, STDERR, STDOUT
 from _fenced_launch import fork_shepherd
+from _fenced_used_resources import UNKNOWN
 
 workspace = "/"
 # Whether the user's home directory outlives this program.
@@ -31,6 +33,8 @@ commands = ""
 warm = spare = sessions = measure = usage = runs = None
 # The module for programs beside blocks.
 programs = None
+# Seconds that a killed block's shepherd has to report what was used: as a rule it has done that already.
+REPORTING = 2
 # Children of this program that wait for blocks and have not run any code yet.
 waiting = set()
 inputs, blocks = {}, {}
@@ -46,11 +50,14 @@ class Block:
         self.pipes = pipes
         self.paused = False
         self.code = None
+        self.used = UNKNOWN
         self.problem = None
         self.ended = False
         self.killing = False
         self.stopped = set()
         self.empty = 0
+        # Since when nothing is left of it but its shepherd.
+        self.empty_since = None
         self.oom = processes.oom_kills()
         self.file = None
         # The session's interpreter that it runs in, if any; and the submitted run that it belongs to, if any.
@@ -76,12 +83,16 @@ def no_process(number):
 def report(number, code, memory, killed, problem, block=None):
     feeds.end(number)
     run = output.kept.pop(number, None) if block is None else block.sink
+    used = UNKNOWN if block is None else block.used
     if run is not None:
-        run.end_program(code, memory, problem, None if block is None else block.session)
+        run.end_program(code, memory, problem, None if block is None else block.session, used)
         return
     known = 2 if memory is None else int(memory)
-    head = struct.pack(">iBB", -1 if code is None else code, known, killed)
-    channel.send(EXIT, number, head + (problem or "").encode())
+    channel.send(EXIT, number, ended_with(-1 if code is None else code, known, killed, used) + (problem or "").encode())
+
+
+def ended_with(code, memory, killed, used):
+    return struct.pack(">iBB", code, memory, killed) + used
 
 
 def start(number, mark, credit, argv, environ, program=None, terminal=None):
@@ -249,23 +260,40 @@ def read_status(block):
             programs.started(block, word ^ STARTED)
             return
         else:
-            block.code = word
-        if not block.killing:
+            block.code, block.used = word, read_used(block.status)
+        if not block.killing and not block.ended:
             end_block(block)
         return
     events.unregister(block.status)
-    del output.readers[block.status], blocks[block.number]
+    del output.readers[block.status]
     os.close(block.status)
     try:
-        os.waitpid(block.shepherd, 0)
+        if os.waitpid(block.shepherd, 0)[1]:
+            forget_used(block.shepherd)
     except ChildProcessError:
         pass
+    del blocks[block.number]
     if not block.ended:
         if block.code is None and not block.killing:
             kill_orphans(block)
         end_block(block)
     for end in list(block.pipes):
         output.forget(block, end)
+
+
+def forget_used(shepherd):
+    """A shepherd was killed, and with it what it knew."""
+    for block in blocks.values():
+        if block.shepherd == shepherd:
+            block.used = UNKNOWN
+
+
+def read_used(status):
+    """What follows an exit code, in the same write."""
+    try:
+        return used_resources.read(os.read(status, used_resources.SIZE))
+    except BlockingIOError:
+        return UNKNOWN
 
 
 def kill_orphans(block):
@@ -291,7 +319,14 @@ def kill_step(block):
         sessions.ends.kill_step(block)
         return
     if processes.kill_step(block, processes.members(block.shepherd, block.mark)):
-        processes.kill([block.shepherd])
+        (processes.kill if is_overdue(block) else processes.resume)([block.shepherd])
+
+
+def is_overdue(block):
+    """Returns whether a shepherd of which nothing is left has had its time to report."""
+    now = time.monotonic()
+    block.empty_since = block.empty_since or now
+    return now - block.empty_since > REPORTING
 
 
 def kill_on():

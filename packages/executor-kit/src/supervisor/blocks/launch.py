@@ -14,6 +14,7 @@ import _fenced_processes as processes
 import _fenced_terminals as terminals
 from _fenced_block_output import readers
 from _fenced_block_process import FAILED, STARTED, tend, volunteer_for_oom
+from _fenced_used_resources import used
 
 
 def fork_shepherd(request, given, directory, program=None):
@@ -56,7 +57,7 @@ def herd(request, given, directory, status, special):
         os.close(end)
     if special is not None:
         os.write(status, struct.pack(">I", STARTED | program))
-    tend(program, status)
+    tend(program, status, used)
 
 
 def become(request, given, directory, controls_terminal):

@@ -12,9 +12,10 @@ except ImportError:
 try:
     import ctypes
 
-    prctl = ctypes.CDLL(None).prctl
+    library, minus_one = ctypes.CDLL(None), ctypes.c_int(-1)
+    prctl, getrusage = library.prctl, library.getrusage
 except Exception:
-    prctl = None
+    prctl = getrusage = minus_one = None
 
 SELF = os.getpid()
 # Whether blocks are kept from tracing this program and the waiting interpreter.
@@ -75,6 +76,10 @@ def below(pids, table=None):
 
 def stop(pids):
     send_signal(pids, signal.SIGSTOP)
+
+
+def resume(pids):
+    send_signal(pids, signal.SIGCONT)
 
 
 def kill(pids):

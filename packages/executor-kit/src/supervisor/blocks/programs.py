@@ -98,7 +98,7 @@ def hear(number, credit):
     """The host reads a program's output from now on."""
     block = blocks.blocks.get(number)
     if block is None or block.program is None or block.ended:
-        channel.send(EXIT, number, struct.pack(">iBB", -1, 2, 0) + b"The program has ended")
+        channel.send(EXIT, number, blocks.ended_with(-1, 2, 0, blocks.UNKNOWN) + b"The program has ended")
         return
     block.program.unheard = False
     block.credit = 0

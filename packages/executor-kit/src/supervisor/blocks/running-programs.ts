@@ -3,6 +3,7 @@ import { BackendUnavailableError } from "@fenced/core";
 import type { OutputPiece, Sink } from "../../run/sink.ts";
 import { diskFull } from "../../workspace/workspace-errors.ts";
 import { encodeFrame, frameType, type OutputName } from "../wire/wire.ts";
+import { programUsage } from "./program-usage.ts";
 import type { ProgramEnd } from "./supervised-program.ts";
 
 /** Bytes of a program's output that may be in transit before the program has to wait. */
@@ -14,6 +15,9 @@ const killMs = 10_000;
 
 /** The exit code of a program that was killed. */
 const killedCode = 137;
+
+/** Where the reason begins for which a program did not start. */
+const problemAt = 22;
 
 /** The supervisor's report for a block whose interpreter has ended. */
 const gone = "gone";
@@ -93,7 +97,7 @@ export class RunningPrograms {
   /** Handles the report that a program has ended. */
   ended(number: number, payload: Buffer): void {
     const program = this.#running.get(number);
-    const problem = payload.subarray(6).toString();
+    const problem = payload.subarray(problemAt).toString();
     if (problem === gone) program?.fail(new InterpreterGone("The interpreter has ended"));
     else if (problem !== "") program?.fail(notStarted(problem));
     else program?.end({ ...readEnd(payload), endedAt: performance.now() });
@@ -223,7 +227,8 @@ class RunningProgram {
 function readEnd(payload: Buffer): ProgramEnd {
   const code = payload.readInt32BE(0);
   const exitCode = code < 0 ? killedCode : code;
-  return { exitCode, outOfMemory: exitCode === killedCode && payload.readUInt8(4) === 1 };
+  const usage = programUsage([6, 14].map((at) => Number(payload.readBigInt64BE(at))));
+  return { exitCode, outOfMemory: exitCode === killedCode && payload.readUInt8(4) === 1, usage };
 }
 
 function notStarted(problem: string): BackendUnavailableError {

@@ -1,4 +1,5 @@
 import type { ProgramRun } from "../../run/block-run.ts";
+import type { ProgramUsage } from "./program-usage.ts";
 
 /** A program to run where the supervisor is. */
 export interface SupervisedProgram {
@@ -61,4 +62,6 @@ export interface ProgramEnd {
   readonly stateLost?: boolean;
   /** True if displays were left out. Default: false. */
   readonly truncated?: boolean;
+  /** Default: that is not known. */
+  readonly usage?: ProgramUsage;
 }

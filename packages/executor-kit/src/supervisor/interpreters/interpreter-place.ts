@@ -55,6 +55,8 @@ export class InterpreterPlace implements Place {
     const own = {
       stateful: true,
       displays: interpreter.displays,
+      // The memory of an interpreter that lives on is not that of a block.
+      usage: (facts.capabilities?.usage ?? []).filter((figure) => figure !== "peakMemoryBytes"),
       ...(settings.isFork && facts.session && { keepAlive: false, keepsRuns: false }),
     };
     const before = lostState === undefined ? {} : { lostState };

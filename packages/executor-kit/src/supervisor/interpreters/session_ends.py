@@ -6,6 +6,7 @@ about its own blocks, as any program can with its exit code, but not about those
 
 import os
 import struct
+import time
 
 import _fenced_blocks as blocks
 import _fenced_processes as processes
@@ -15,6 +16,7 @@ from _fenced_wire import SESSION_ENDED
 from _fenced_session_table import ignore, readers, sessions, tell
 
 KILLED = 128 + processes.signal.SIGKILL
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def hear_block(session, block):
@@ -28,7 +30,32 @@ def hear_block(session, block):
         finish(session, block, struct.unpack(">I", word)[0] & 255)
 
 
+def used(session):
+    """Processor time that everything below a session's shepherd has used so far, in microseconds; `None` if that is not known."""
+    if session.is_over:
+        return session.reported
+    try:
+        # The clock of a process's processor time, see clock_getcpuclockid(3).
+        own = 0 if session.ended else time.clock_gettime(~session.pid << 3 | 2)
+        ended = sum(ticks_of_ended(pid) for pid in (session.pid, session.shepherd)[session.ended :])
+    except (OSError, TypeError, ValueError, IndexError):
+        return session.reported
+    return max(session.reported or 0, round((own + ended / TICKS) * 1000000))
+
+
+def ticks_of_ended(pid):
+    """Of the processes that a process has waited for."""
+    with open("/proc/%d/stat" % pid, "rb") as file:
+        # The name, in parentheses, may contain anything.
+        words = file.read().rpartition(b")")[2].split()
+    return int(words[13]) + int(words[14])
+
+
 def finish(session, block, code):
+    now = used(session)
+    if now is not None and session.used is not None:
+        # The memory that it has used at most is not that of this block.
+        block.used = struct.pack(">qq", max(0, now - session.used), -1)
     if block.status in readers:
         ignore(block.status)
     os.close(block.status)
@@ -50,10 +77,14 @@ def hear_shepherd(session):
         return
     if word:
         word = struct.unpack(">I", word.rjust(4, b"\0"))[0]
+        if session.reports and not word & FAILED:
+            microseconds = struct.unpack(">qq", blocks.read_used(session.status))[0]
+            session.reported = None if microseconds < 0 else microseconds
         end(session, KILLED if word & FAILED else word & 255)
         return
     ignore(session.status)
     os.close(session.status)
+    session.is_over = True
     if not session.ended:
         blocks.kill_orphans(session)
         end(session, KILLED)
@@ -108,6 +139,11 @@ def kill_step(block):
         pid for pid in processes.processes() if pid not in (1, processes.SELF) and processes.has_mark(pid, block.mark)
     }
     if processes.kill_step(block, below(session, session.earlier) | marked):
+        # Its shepherd is about to report that, and what was used; code may have stopped it.
+        has_reported = session.is_over or session.ended and below(session)
+        if not has_reported and not blocks.is_overdue(block):
+            processes.resume([session.shepherd])
+            return
         end(session, KILLED)
         finish(session, block, KILLED)
 

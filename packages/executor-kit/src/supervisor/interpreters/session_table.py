@@ -30,6 +30,10 @@ class Session:
         # The running block, and the processes that earlier blocks left running.
         self.block = None
         self.earlier = set()
+        # Whether its shepherd reports what was used, and has ended; what it has reported, and what had been used when the block
+        # began, in microseconds.
+        self.reports = self.is_over = False
+        self.reported = self.used = None
         self.ended = self.ending = self.announced = False
         self.stopped = set()
         self.empty = 0

@@ -82,6 +82,7 @@ def start(number, words):
     ]
     session = Session(number, ours, None, b"FENCED_BLOCK=" + environ["FENCED_BLOCK"].encode())
     session.is_copy = kind == "copy"
+    session.reports = True
     try:
         # Keeps modules of the work directory from being imported before the first block.
         variables = dict({"GLIBC_TUNABLES": HUGE_PAGES}, **environ)
@@ -216,6 +217,7 @@ def run(number, which, mark, credit):
     block.session, session.block, blocks.blocks[number] = session, block, block
     output.watch(block)
     listen(status[0], lambda: ends.hear_block(session, block))
+    session.used = ends.used(session)
     if not sent:
         # It has closed its socket.
         session.ending = True

@@ -76,6 +76,8 @@ class Run:
         self.next = self.opening = None
         # What a program said before the block.
         self.said = b""
+        # What the last program of the block has used.
+        self.used = blocks.UNKNOWN
         self.displays = Displays(self.log)
         self.note_bytes = 0
         # The last entry that the host has; `None` if it does not follow. And the last one that it was sent.
@@ -134,7 +136,7 @@ class Run:
         else:
             self.block += 1
             self.began, self.block_until = now, min(now + self.limit, self.until)
-            self.said = b""
+            self.said, self.used = b"", blocks.UNKNOWN
             self.displays.begin_block()
             self.log.begin_block()
             step = self.steps[self.block]
@@ -270,9 +272,11 @@ class Run:
             if block.sink is self:
                 block.killing = True
 
-    def end_program(self, code, memory, problem, session=None):
-        """Handles a program's end. `problem`: why it has not begun."""
+    def end_program(self, code, memory, problem, session=None, used=blocks.UNKNOWN):
+        """Handles a program's end. `problem`: why it has not begun; `used`: see `used_resources.py`."""
         name = self.phase
+        if name != "write":
+            self.used = used
         if name == "write":
             if code == 0 and self.cause is None:
                 self.next = "main"
@@ -315,7 +319,8 @@ class Run:
         self.log.end_block()
         timed_out = self.cause == "timeout"
         duration = (time.monotonic() - self.began) * 1000
-        self.log.add(RICH_EXIT if is_interpreted else EXIT, b"%d %d %d %.3f" % (code, timed_out, lost, duration))
+        end = code, timed_out, lost, duration, *struct.unpack(">qq", self.used)
+        self.log.add(RICH_EXIT if is_interpreted else EXIT, b"%d %d %d %.3f %d %d" % end)
         self.steps[self.block] = {}
         self.phase = None
         run_calls.close_of(self)

@@ -1,9 +1,15 @@
 import type { Duplex } from "node:stream";
 import { rootCertificates } from "node:tls";
-import type { AllowedNetwork, NetworkDecision, NetworkPolicy } from "@fenced/core";
+import type { AllowedNetwork, NetworkDecision, NetworkPolicy, RunUsage } from "@fenced/core";
 import { distinctRefusals } from "../../run/run-result.ts";
 import type { Supervisor } from "../supervisor.ts";
 import type { NetworkEntrance } from "./tunnels.ts";
+
+/** What a proxy relayed: bytes received from hosts, and sent to them. */
+export type NetworkTraffic = Required<Pick<RunUsage, (typeof trafficFigures)[number]>>;
+
+/** The figures of `RunUsage` that say what the network carried. */
+export const trafficFigures: readonly ["receivedBytes", "sentBytes"] = ["receivedBytes", "sentBytes"];
 
 /** The part of a proxy that a session uses. `EgressProxy` of `@fenced/egress` implements it. */
 export interface NetworkProxy {
@@ -11,6 +17,8 @@ export interface NetworkProxy {
   handle(connection: Duplex, options?: { readonly releasesWrites?: boolean }): void;
   /** The PEM certificate of the proxy's own authority; `undefined` if it has none. */
   certificate(): Promise<string | undefined>;
+  /** Bytes that it has relayed so far. */
+  readonly traffic: NetworkTraffic;
   close(): Promise<void>;
 }
 
@@ -96,6 +104,15 @@ export class SessionNetwork {
     };
   }
 
+  /** Starts counting what is relayed; returns a function that returns it. */
+  countTraffic(): () => NetworkTraffic {
+    const before = this.#traffic;
+    return () => {
+      const { receivedBytes, sentBytes } = this.#traffic;
+      return { receivedBytes: receivedBytes - before.receivedBytes, sentBytes: sentBytes - before.sentBytes };
+    };
+  }
+
   /**
    * Calls a function for each refused request that a result would keep, before its program learns of it.
    *
@@ -120,6 +137,10 @@ export class SessionNetwork {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#proxy?.close();
+  }
+
+  get #traffic(): NetworkTraffic {
+    return this.#proxy?.traffic ?? { receivedBytes: 0, sentBytes: 0 };
   }
 
   #refused(decision: NetworkDecision): void {

@@ -13,16 +13,18 @@ import sys
 import _fenced_new_interpreter as new_interpreter
 import _fenced_quick_end as quick_end
 import _fenced_template_start as template_start
+import _fenced_used_resources as used_resources
 import _signal
 import _socket
 import gc as collector
 from _fenced_block_process import BEGUN, preload, tend
-from _fenced_c_library import control_process
+from _fenced_c_library import Number, control_process, number_function
 from _fenced_process_image import copy_ahead, name_process, written_memory
 
 LONGEST = 131072
 CONTROL, PRINTED = 3, 4
 WORKSPACE, TRACEABLE, PRELOAD = sys.argv[2], sys.argv[3], sys.argv[4:]
+used_resources.prepare(number_function("getrusage"), Number(-1))
 own = template_start.own_modules()
 
 
@@ -111,7 +113,7 @@ def herd(control):
         os.close(reading)
         for each in (control, ours):
             each.close()
-        tend(program, status)
+        tend(program, status, used_resources.used)
     finally:
         os._exit(0)
 
