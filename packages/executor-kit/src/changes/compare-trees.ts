@@ -25,15 +25,18 @@ export async function compareTrees(
   if (before.isCut) return unknownChanges;
   const [created, changed, deleted] = [new Paths(), new Paths(), new Paths()];
   const there = new Map(before.entries.map((entry) => [entry.path, entry]));
+  const [unseenBefore, unseenAfter] = [new Unseen(before.entries), new Unseen(after.entries)];
   const touched: TreeEntry[] = [];
   for await (const entry of inTurns(after.entries)) {
     const old = there.get(entry.path);
     there.delete(entry.path);
     if (entry.type === "unknown" || (old && isSame(old, entry))) continue;
-    (old ? changed : created).add(entry.path);
+    // It may be new, and should not be trusted, but nobody knows.
+    const isUnclear = old ? old.type === "unknown" : unseenBefore.has(entry.path);
+    if (!isUnclear) (old ? changed : created).add(entry.path);
     touched.push(entry);
   }
-  if (!after.isCut) for (const path of there.keys()) deleted.add(path);
+  if (!after.isCut) for (const path of there.keys()) if (!unseenAfter.has(path)) deleted.add(path);
   const risky = await riskyAmong(touched, after.entries, workspacePath);
   const isCut =
     after.isCut ||
@@ -101,6 +104,27 @@ async function* inTurns<T>(all: readonly T[]): AsyncGenerator<T, void, void> {
       turnEnds = performance.now() + turnMs;
     }
     yield each;
+  }
+}
+
+/** What is in directories that could not be looked at. */
+class Unseen {
+  /** In order. None of them begins with another one, since nothing below them was listed. */
+  readonly #directories: readonly string[];
+
+  constructor(entries: readonly TreeEntry[]) {
+    this.#directories = entries.flatMap(({ type, path }) => (type === "unknown" ? [`${path}/`] : [])).toSorted();
+  }
+
+  has(path: string): boolean {
+    let [from, to] = [0, this.#directories.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#directories[middle] ?? "") > path) to = middle;
+      else from = middle + 1;
+    }
+    const last = this.#directories[from - 1];
+    return last !== undefined && path.startsWith(last);
   }
 }
 

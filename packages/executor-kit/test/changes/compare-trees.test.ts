@@ -30,6 +30,19 @@ describe("what a listing before and one after say", () => {
     expect(await compareTrees(before, before, "/w")).toEqual({ created: [], changed: [], deleted: [], risky: [] });
   });
 
+  it("is only what is known of directories that cannot be looked at", async () => {
+    const directory = (name: string, more: Partial<TreeEntry> = {}) => file(name, { type: "directory", ...more });
+    const open = [directory("d"), file("d-e"), file("d/a"), file("d/Makefile"), file("d0"), file("dd/b")];
+    const closed = [directory("d", { type: "unknown" }), file("d-e"), file("d0"), file("dd/b")];
+    const nothing = { created: [], changed: [], deleted: [], risky: [], truncated: true };
+    expect(await compareTrees(whole(...open), whole(...closed), "/w")).toEqual(nothing);
+    const { risky, ...lists } = await compareTrees(whole(...closed), whole(...open), "/w");
+    expect({ ...lists, risky: [] }).toEqual(nothing);
+    expect(risky.map((each) => each.path)).toEqual(["d/Makefile"]);
+    const fewer = closed.slice(0, 1);
+    expect((await compareTrees(whole(...open), whole(...fewer), "/w")).deleted).toEqual(["d-e", "d0", "dd/b"]);
+  });
+
   it("names risky files even among more than a result lists", async () => {
     const many = Array.from({ length: 20_000 }, (_, index) => file(`0${index}`));
     const { created, risky, truncated } = await compareTrees(
@@ -86,9 +99,7 @@ describe("what a listing before and one after say", () => {
       .bazelrc BUILD defs.bzl build.rs .cargo/config.toml rust-toolchain.toml x/sitecustomize/__init__.py .venv/bin/python
       .eslintrc .prettierrc.json .yarn/releases/yarn.cjs .pnp.cjs .ssh/config .ssh/authorized_keys .kube/config .hg/hgrc
       scripts/hooks/pre-commit .git/rebase-merge/git-rebase-todo .gitea/workflows/x.yml .run/x.run.xml main.tf flake.nix
-      .gdbinit .Rprofile composer.json Directory.Build.props app.Dockerfile .helix/config.toml`.split(
-        /\s+/,
-      );
+      .gdbinit .Rprofile composer.json Directory.Build.props app.Dockerfile .helix/config.toml`.split(/\s+/);
     names.push("line\nbreak.pth", "line\nbreak.desktop");
     const plain = [
       "README.md",
