@@ -85,8 +85,12 @@ raise SystemExit(3)
 import os
 os.makedirs("hidden")
 open("hidden/Makefile", "w").close()
+os.makedirs("listed")
+open("listed/file", "w").close()
+open("seen", "w").close()
 os.chmod("hidden", 0)
 os.chmod("kept", 0)
+os.chmod("listed", 0o444)
 `;
         const { changes: found } = await kit.succeed(executor, python(code));
         // Who looks may be allowed to look at everything.
@@ -96,8 +100,11 @@ os.chmod("kept", 0)
             found?.risky.map(({ path }) => path),
             ["hidden/Makefile"],
           );
-        assert.ok(!found?.deleted.includes("kept/file"));
-        await executor.executeCodeBlocks([python('import os\nos.chmod("hidden", 0o700)\nos.chmod("kept", 0o700)')]);
+        assert.ok(found?.created.includes("seen"));
+        assert.ok(!found.deleted.includes("kept/file"));
+        await executor.executeCodeBlocks([
+          python('import os\nos.chmod("hidden", 0o700)\nos.chmod("kept", 0o700)\nos.chmod("listed", 0o700)'),
+        ]);
       },
     },
   ],
