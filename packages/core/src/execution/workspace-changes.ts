@@ -18,7 +18,10 @@ export interface RiskyFile {
 
 /** What changed in the workspace during a run. */
 export interface WorkspaceChanges extends FileChanges {
-  /** Those among `created` and `changed` that others may run later, outside the fence; at most 1,000. */
+  /**
+   * Those among `created` and `changed` that others may run later, outside the fence, and those of which it is not known
+   * whether they were there before; at most 1,000.
+   */
   readonly risky: readonly RiskyFile[];
   /**
    * The lists are not complete: there were too many files or changes, some could not be looked at, or there was no time or

@@ -10,6 +10,15 @@ import type { RecordedRun, RunRecorder } from "./run-record.ts";
 
 const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 
+/** What a record begins with; other files must not be written to. */
+const firstBytes = '{"version":1,"seq":1,"time":"';
+
+/**
+ * What writes to each file in this program, one after another; lines of other programs may be in between. Otherwise many executors
+ * would wait for the lock together, and some of them too long.
+ */
+const writing = new Map<string, Promise<unknown>>();
+
 /** Where the next line goes. */
 interface RecordEnd extends Omit<LineHead, "seq"> {
   /** Identifies the file as it was then. */
@@ -38,7 +47,6 @@ export function recordFile(file: string): RunRecorder {
 class RecordFile implements RunRecorder {
   readonly #path: string;
   #end: RecordEnd | undefined;
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(file: string) {
     this.#path = file;
@@ -64,7 +72,6 @@ class RecordFile implements RunRecorder {
     });
   }
 
-  /** One call after another; lines of other programs may be in between. */
   #locked(action: (handle: FileHandle) => Promise<void>): Promise<void> {
     const run = async (): Promise<void> => {
       try {
@@ -77,8 +84,15 @@ class RecordFile implements RunRecorder {
         throw FencedError.isInstance(error) ? error : notRecorded(this.#path, error);
       }
     };
-    const done = this.#last.then(run);
-    this.#last = done.catch(() => {});
+    const done = (writing.get(this.#path) ?? Promise.resolve()).then(run);
+    const settled = done.then(
+      () => {},
+      () => {},
+    );
+    writing.set(this.#path, settled);
+    void settled.then(() => {
+      if (writing.get(this.#path) === settled) writing.delete(this.#path);
+    });
     return done;
   }
 
@@ -86,7 +100,7 @@ class RecordFile implements RunRecorder {
     const file = await identity(handle);
     if (this.#end?.file === file) return this.#end;
     const line = await lastLine(handle);
-    if (line?.length === 0) return { file, count: 0, previous: noLine, isEnded: true };
+    if (line === "none") return { file, count: 0, previous: noLine, isEnded: true };
     const head = line && parseLine(line);
     if (line && head) return { file, count: head.seq, previous: hashOf(line), isEnded: true };
     // A program has died while it wrote, so more than the last line matters.
@@ -94,17 +108,25 @@ class RecordFile implements RunRecorder {
     if ("reason" in chain) throw notRecorded(this.#path, new Error(`line ${chain.line}: ${chain.reason}`));
     const { count, lastHash, tornEnd, isEnded } = chain;
     const torn = tornEnd && { lines: tornEnd.lines, sha256: tornEnd.sha256 };
-    if (torn && count === 0 && isEnded) throw notRecorded(this.#path, new Error("it is another kind of file"));
+    if (torn && count === 0 && !(await beginsAsRecord(handle))) {
+      throw notRecorded(this.#path, new Error("it is another kind of file"));
+    }
     return { file, count, previous: lastHash, torn, isEnded };
   }
 }
 
-/** The last line; empty for an empty file; `undefined` if it is not complete, or too long. */
-async function lastLine(handle: FileHandle): Promise<Buffer | undefined> {
+/** Whether a file without a whole line has the beginning of one. */
+async function beginsAsRecord(handle: FileHandle): Promise<boolean> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(firstBytes.length), 0, firstBytes.length, 0);
+  return firstBytes.startsWith(buffer.toString("latin1", 0, bytesRead));
+}
+
+/** The last line; `undefined` if it is not complete, or too long. */
+async function lastLine(handle: FileHandle): Promise<Buffer | "none" | undefined> {
   const { size } = await handle.stat();
   const length = Math.min(size, longestLine + 2);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, size - length);
-  if (bytesRead === 0) return Buffer.alloc(0);
+  if (size === 0) return "none";
   if (bytesRead < length || buffer[length - 1] !== 10) return undefined;
   const start = buffer.subarray(0, length - 1).lastIndexOf(10) + 1;
   return start === 0 && length < size ? undefined : buffer.subarray(start, length - 1);

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { open, readFile, unlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { lstat, open, readFile, unlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BackendUnavailableError } from "../errors/backend-unavailable-error.ts";
@@ -16,11 +17,11 @@ const longestLock = 1000;
  */
 export async function withLock<T>(file: string, action: () => Promise<T>): Promise<T> {
   const lock = `${file}.lock`;
-  const mine = `${process.pid} ${hostname()} ${randomUUID()}`;
+  const mine = `${process.pid} ${hostname()} ${(await startOf(process.pid)) ?? 0} ${randomUUID()}`;
   const deadline = performance.now() + waitMs;
   while (!(await create(lock, mine))) {
+    if (performance.now() > deadline) throw isLocked(lock);
     if (await isLeft(lock)) await removeLeft(lock);
-    else if (performance.now() > deadline) throw isLocked(lock);
     else await sleep(lookMs);
   }
   try {
@@ -49,7 +50,11 @@ async function removeLeft(lock: string): Promise<void> {
 async function create(lock: string, content: string): Promise<boolean> {
   try {
     await using handle = await open(lock, "wx", 0o600);
-    await handle.writeFile(content);
+    await handle.writeFile(content).catch(async (error: unknown) => {
+      // The disk is full. Others would take it for the lock of a program that goes on.
+      await unlink(lock).catch(() => {});
+      throw error;
+    });
     return true;
   } catch (error) {
     if (hasErrorCode(error, "EEXIST")) return false;
@@ -59,17 +64,38 @@ async function create(lock: string, content: string): Promise<boolean> {
 
 /** Whether the program that has the lock is gone. Unknown programs are taken to be there. */
 async function isLeft(lock: string): Promise<boolean> {
-  const content = await readFile(lock, "utf8").catch(() => undefined);
+  const content = await contentOf(lock).catch(() => undefined);
   // It was killed before it could say who it is.
   if (content === "") return isOld(lock);
   if (content === undefined) return false;
-  const [, pid, host] = /^(\d+) (\S+) \S+$/.exec(content.slice(0, longestLock)) ?? [];
-  return pid !== undefined && host === hostname() && !isRunning(Number(pid));
+  const [, pid, host, start] = /^(\d+) (\S+)(?: (\d+))? \S+$/.exec(content) ?? [];
+  if (pid === undefined || host !== hostname()) return false;
+  if (!isRunning(Number(pid))) return true;
+  // Another program may have got its number since, perhaps this one.
+  const found = await startOf(Number(pid));
+  return start !== undefined && start !== "0" && found !== undefined && found !== start;
+}
+
+/** The beginning of a lock; `undefined` if it is something else, such as a pipe, which would never end. */
+async function contentOf(lock: string): Promise<string | undefined> {
+  await using handle = await open(lock, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  if (!(await handle.stat()).isFile()) return undefined;
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(longestLock), 0, longestLock, 0);
+  return buffer.toString("utf8", 0, bytesRead);
 }
 
 async function isOld(file: string): Promise<boolean> {
-  await using handle = await open(file, "r").catch(() => undefined);
-  return handle !== undefined && Date.now() - (await handle.stat()).mtimeMs > waitMs;
+  const stats = await lstat(file).catch(() => undefined);
+  return stats !== undefined && Date.now() - stats.mtimeMs > waitMs;
+}
+
+/** When a program started, in ticks since the system did; `undefined` if that is not known. */
+async function startOf(pid: number): Promise<string | undefined> {
+  if (process.platform !== "linux") return undefined;
+  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  // The program's name, in brackets, may contain anything.
+  const found = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  return found !== undefined && /^\d+$/.test(found) ? found : undefined;
 }
 
 function isRunning(pid: number): boolean {

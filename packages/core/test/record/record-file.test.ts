@@ -1,10 +1,11 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFile, mkdtemp, readFile, rm, truncate, writeFile, utimes } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
+import { promisify } from "node:util";
 import { recordFile, type RecordedRun, verifyRecord } from "@fenced/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
 const run: RecordedRun = {
   executor: "AnExecutor",
@@ -92,6 +93,28 @@ describe("a record in a file", () => {
     expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 1 });
   });
 
+  it("goes on after an empty line, which the next line names", async () => {
+    await add(2);
+    await appendFile(file, "\n\n");
+    await add(2);
+    expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 4, torn: [3] });
+  });
+
+  it("goes on after a first line that is not complete", async () => {
+    await writeFile(file, '{"version":1,"seq":1,"time":"2026');
+    await add(2);
+    expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 2, torn: [1] });
+  });
+
+  it.each(["Dear diary", "\n", "SECRET=1\nOTHER=2", '{\n  "name": "x"\n}'])(
+    "does not write to another kind of file: %j",
+    async (content) => {
+      await writeFile(file, content);
+      await expect(recordFile(file).add(run)).rejects.toThrow(/another kind of file/);
+      expect(await readFile(file, "utf8")).toBe(content);
+    },
+  );
+
   it("refuses another kind of file, and a directory", async () => {
     await writeFile(file, "Dear diary,\n");
     await expect(recordFile(file).begin()).rejects.toThrow(/another kind of file/);
@@ -110,5 +133,29 @@ describe("a record in a file", () => {
     await utimes(`${file}.lock`, longAgo, longAgo);
     await add(1);
     expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 5 });
+  });
+
+  it.runIf(process.platform === "linux")(
+    "takes over the lock of a program whose number another one has now",
+    async () => {
+      await writeFile(`${file}.lock`, `${process.pid} ${hostname()} 1 x`);
+      await add(1);
+      expect(await verifyRecord(file)).toMatchObject({ valid: true, count: 1 });
+    },
+  );
+
+  it.skipIf(process.platform === "win32")("is not held up for ever by what is in the lock's place", async () => {
+    // The wait would take ten seconds each time.
+    let time = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (time += 2000));
+    onTestFinished(() => clock.mockRestore());
+    await promisify(execFile)("mkfifo", [`${file}.lock`]);
+    await expect(recordFile(file).begin()).rejects.toThrow(/in use/);
+    await rm(`${file}.lock`);
+    const later = new Date(Date.now() + 1_000_000);
+    await writeFile(`${file}.lock`, `4194305 ${hostname()} x`);
+    await writeFile(`${file}.lock.remove`, "");
+    await utimes(`${file}.lock.remove`, later, later);
+    await expect(recordFile(file).begin()).rejects.toThrow(/in use/);
   });
 });

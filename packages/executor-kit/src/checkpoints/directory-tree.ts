@@ -40,6 +40,9 @@ const permissions = 0o777;
 /** Errors of a file system that does not support a name or a link. */
 const impossible = ["ENAMETOOLONG", "EILSEQ", "EINVAL", "EPERM", "ENOTSUP", "EOPNOTSUPP"];
 
+/** Errors of a single directory, by which code must not hide all others. */
+const mustNotEndListing = ["ENOENT", "EACCES", "EPERM", "EIO", "ESTALE"];
+
 /** Where a `DirectoryTree` is. */
 export interface DirectoryTreeSettings {
   readonly root: WorkspaceRoot;
@@ -61,7 +64,13 @@ export class DirectoryTree implements WorkspaceTree {
   async list(add: (entry: TreeEntry) => void): Promise<void> {
     await using top = await this.#open();
     await walkTree(top, {
-      enter: (directory, below) => this.#look(directory, below, add),
+      enter: (directory, below) =>
+        this.#look(directory, below, add).catch((error: unknown) => {
+          if (below === "" || !mustNotEndListing.includes(errorCode(error) ?? "")) throw error;
+          // Nothing in a directory may be looked at without the right to search it; or it is gone.
+          if (errorCode(error) !== "ENOENT") add(unknownEntry(below.slice(0, -1)));
+          return [];
+        }),
       open: (directory, name, below) =>
         directory.child(name).catch((error: unknown) => {
           // What is gone is left out; what is in an unreadable directory is listed as such.

@@ -43,8 +43,9 @@ export async function findTree(
   await tree.list(add).catch((error: unknown) => {
     if (!isCut) throw error;
   });
-  const sorted = found.filter(({ path }) => isNormal(path)).toSorted(byPath);
-  // A place that names a path twice is lying, and could have one link judged and another one kept.
+  const sorted = found.filter(({ path }) => isNormal(path)).toSorted(byPathUnknownFirst);
+  // A directory that cannot be opened is also listed as unknown. A place that names any other path twice is lying, and could have one
+  // link judged and another one kept.
   return { entries: sorted.filter(({ path }, index) => sorted[index - 1]?.path !== path), isCut };
 }
 
@@ -61,6 +62,11 @@ function tooMany(): InvalidInputError {
     `The workspace has too many files: more than ${mostEntries} entries, or ${mostCharacters} characters of paths`,
     { remedy: "Remove those that are not needed, with `files.remove()` or in a block, and try again." },
   );
+}
+
+function byPathUnknownFirst(one: TreeEntry, other: TreeEntry): number {
+  if (one.path !== other.path) return byPath(one, other);
+  return Number(other.type === "unknown") - Number(one.type === "unknown");
 }
 
 /** Compares two paths, so that directories come before what is in them. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  BackendUnavailableError,
   type CodeBlock,
   type CodeResult,
   type HostCallEvent,
@@ -7,15 +8,19 @@ import {
   type NetworkDecision,
   type RecordedHost,
   type RecordedHostCall,
+  type RecordedRun,
   type RunRecorder,
   type WorkspaceChanges,
 } from "@fenced/core";
+import { afterMs, untilAborted } from "@fenced/core/abort";
 import type { FinishedBlock } from "./block-output.ts";
 import type { BlockOutcome } from "./block-run.ts";
 import { combineUsage } from "./combine-usage.ts";
 
 /** Limits on what is kept of a run until its end: code chooses how much it does. */
 const [mostCalls, mostHosts] = [1000, 1000];
+/** How long a record may take for one run, in milliseconds: its disk may hang, or it may be on another machine. */
+const patienceMs = 30_000;
 
 /** Collects what a record says of one call of an executor. */
 export class RecordedCall {
@@ -41,7 +46,7 @@ export class RecordedCall {
 
   /** @throws what the record throws if it cannot take the run. */
   async begin(): Promise<void> {
-    await this.#record.begin();
+    await inTime(() => this.#record.begin());
     this.hasBegun = true;
   }
 
@@ -101,11 +106,9 @@ export class RecordedCall {
   }
 
   /** @returns why it could not be recorded. */
-  async #add(
-    end: Omit<Parameters<RunRecorder["add"]>[0], "executor" | "blocks" | "durationMs" | "hostCalls">,
-  ): Promise<string | undefined> {
+  async #add(end: Omit<RecordedRun, "executor" | "blocks" | "durationMs" | "hostCalls">): Promise<string | undefined> {
     try {
-      await this.#record.add({
+      const run: RecordedRun = {
         executor: this.#executor,
         ...end,
         durationMs: Math.round(performance.now() - this.#started),
@@ -116,7 +119,8 @@ export class RecordedCall {
         })),
         ...(this.#knowsReached && { reached: [...this.#reached.values()] }),
         hostCalls: [...this.#calls.values()],
-      });
+      };
+      await inTime(() => this.#record.add(run));
       return undefined;
     } catch (error) {
       const reason = sentence(error);
@@ -134,6 +138,28 @@ function refusedHost({ host, port, reason }: NetworkDecision): RecordedHost {
   return { host, port, ...(reason !== undefined && { reason }) };
 }
 
+/** @throws BackendUnavailableError if the record does not answer. */
+async function inTime(ask: () => Promise<void>): Promise<void> {
+  const late = new AbortController();
+  const lift = afterMs(patienceMs, () => late.abort(notAnswering()));
+  try {
+    await untilAborted(ask(), late.signal);
+  } finally {
+    lift();
+  }
+}
+
+function notAnswering(): BackendUnavailableError {
+  return new BackendUnavailableError(`The record did not answer within ${patienceMs / 1000} s`, {
+    remedy: "Check the disk or the service that keeps it.",
+  });
+}
+
+/** Callers can abort with any value as the reason. */
 function sentence(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  } catch {
+    return "An error that cannot be shown";
+  }
 }

@@ -75,5 +75,37 @@ raise SystemExit(3)
         assert.equal(result.changes?.truncated, undefined);
       },
     },
+    {
+      name: "do not say that nothing is there in a directory that code made unreadable",
+      needs: [fileFeature("trees"), language("python")],
+      async run(kit) {
+        const executor = await kit.create({ changes: true });
+        await executor.files.write("kept/file", "");
+        const code = `
+import os
+os.makedirs("hidden")
+open("hidden/Makefile", "w").close()
+os.makedirs("listed")
+open("listed/file", "w").close()
+open("seen", "w").close()
+os.chmod("hidden", 0)
+os.chmod("kept", 0)
+os.chmod("listed", 0o444)
+`;
+        const { changes: found } = await kit.succeed(executor, python(code));
+        // Who looks may be allowed to look at everything.
+        if (found?.truncated) assert.deepEqual(found.deleted, []);
+        else
+          assert.deepEqual(
+            found?.risky.map(({ path }) => path),
+            ["hidden/Makefile"],
+          );
+        assert.ok(found?.created.includes("seen"));
+        assert.ok(!found.deleted.includes("kept/file"));
+        await executor.executeCodeBlocks([
+          python('import os\nos.chmod("hidden", 0o700)\nos.chmod("kept", 0o700)\nos.chmod("listed", 0o700)'),
+        ]);
+      },
+    },
   ],
 };
