@@ -195,6 +195,7 @@ export {
   type AllowedNetwork,
   type NetworkDecision,
   type NetworkPolicy,
+  type NetworkDenial,
   type NetworkRule,
   packageIndexes,
   type UnknownHost,

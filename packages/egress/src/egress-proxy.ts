@@ -76,6 +76,7 @@ export class EgressProxy implements AsyncDisposable {
     const checked = checkOptions(egressProxyOptions, options, "EgressProxy");
     const {
       allow,
+      deny,
       credentials = [],
       upstreamProxy,
       onUnknownHost,
@@ -90,6 +91,7 @@ export class EgressProxy implements AsyncDisposable {
       this.#ports.has(port) && /^(?:127\.|0\.|::1?$)/.test(address);
     this.#gatekeeper = new Gatekeeper({
       allow,
+      deny,
       resolve,
       connectTimeoutMs,
       upstream: upstreamProxy && new UpstreamRoute(upstreamProxy, { resolve, connectTimeoutMs }),
