@@ -19,9 +19,6 @@ export const egressRulesSchema: z.ZodType<EgressRules> = z.object({
   denyOut: z.array(z.string()),
 });
 
-/** A client that wants nothing special. */
-export const noRules: EgressRules = { allowInternetAccess: true, allowOut: [], denyOut: [] };
-
 /** Entries are read for each change, and compared for each connection that code opens. */
 const destinations: z.ZodType<readonly string[] | null | undefined> = z.array(z.string().max(300)).max(1000).nullish();
 
