@@ -196,6 +196,7 @@ export {
   type AllowedNetwork,
   type NetworkDecision,
   type NetworkPolicy,
+  type NetworkDenial,
   type NetworkRule,
   packageIndexes,
   type UnknownHost,

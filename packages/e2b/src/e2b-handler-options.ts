@@ -1,7 +1,8 @@
-import type { CheckpointStore, CodeExecutor, RestoreOption } from "@fenced/core";
+import type { CheckpointStore, CodeExecutor, NetworkPolicy, RestoreOption } from "@fenced/core";
 import { longestTimer } from "@fenced/core/abort";
 import {
   callbackOption,
+  networkPolicyOption,
   objectOption,
   optionsSchema,
   type OptionSchemas,
@@ -16,8 +17,12 @@ export interface SandboxRequest {
   readonly template: string;
   /** Environment variables; all processes of the sandbox get them, whatever the executor does. */
   readonly env: Readonly<Record<string, string>>;
-  /** False if the client wants a sandbox that cannot reach the internet: give it an executor with `network: "none"`. */
-  readonly allowInternetAccess: boolean;
+  /**
+   * What it may connect to, which is the option `network` of all executors: the template's own policy, narrowed by the client's rules, also by those
+   * of `updateNetwork` later; `"none"` if the client wants no network at all and the template has no list of hosts. `undefined`: whatever the
+   * executor has by default.
+   */
+  readonly network: NetworkPolicy | undefined;
   /**
    * The checkpoint with which it must start, which is the option `restore` of all executors: that of a paused sandbox, or of a
    * snapshot. `undefined` for one that starts empty, and always without `checkpoints` and `stateDirectory`.
@@ -31,7 +36,21 @@ export interface SandboxRequest {
  * Creates the executor of a new sandbox, which the handler owns: return a new one each time. Its `processes` must start
  * programs, and Python 3.8 or later must be there; `python3` serves the files.
  */
-export type SandboxTemplate = (request: SandboxRequest) => CodeExecutor | Promise<CodeExecutor>;
+export type SandboxCreator = (request: SandboxRequest) => CodeExecutor | Promise<CodeExecutor>;
+
+/** A template that says what its sandboxes may connect to at most. */
+export interface NetworkTemplate {
+  /**
+   * With a list of hosts, `{ allow }`, clients can set and change rules within it. With `"none"`, everything is denied anyway. With `"open"`, they
+   * can only create sandboxes without any network. After a restart of the server, sandboxes that it finds again have the list of that time.
+   */
+  readonly network: NetworkPolicy;
+  /** Must pass `request.network` on to the executor. */
+  readonly create: SandboxCreator;
+}
+
+/** How sandboxes are created. A mere function is as one with `network: "open"`, whatever its executor reaches. */
+export type SandboxTemplate = SandboxCreator | NetworkTemplate;
 
 /** Options of `createE2BHandler`. */
 export interface E2BHandlerOptions {
@@ -81,10 +100,18 @@ export interface ReportingOptions extends E2BHandlerOptions {
 
 const apiKey = z.string().regex(/^[\x21-\x7e]{16,}$/, "must be at least 16 visible ASCII characters long");
 
+const networkTemplate = optionsSchema({
+  network: networkPolicyOption(),
+  create: callbackOption<SandboxCreator>(),
+} satisfies OptionSchemas<NetworkTemplate>);
+
 /** Validates the options. */
 export const e2bHandlerOptions: z.ZodType<E2BHandlerOptions> = optionsSchema({
   templates: z
-    .record(z.string().min(1), callbackOption<SandboxTemplate>())
+    .record(
+      z.string().min(1),
+      z.union([callbackOption<SandboxCreator>(), networkTemplate], "must be a function, or { network, create }"),
+    )
     .refine((templates) => Object.keys(templates).length > 0, "must have at least one template"),
   apiKeys: z.tuple([apiKey], apiKey).readonly(),
   domain: z

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { needs } from "@fenced/test-support";
+import { playHost } from "@fenced/test-support/loopback-hosts";
 import { Sandbox } from "e2b";
 import { describe, expect, it } from "vitest";
 import { parseOptions, UsageError } from "../src/cli/parse-options.ts";
@@ -30,6 +31,8 @@ describe("fenced-e2b", () => {
     [["--template", "a=b", "--template", "a=c"], "a is given twice"],
     [["--port", "-1"], "--port"],
     [["--network", "some"], "Allowed choices are open, none"],
+    [["--network", "none", "--allow", "pypi.org"], "cannot be used with"],
+    [["--allow", "https://pypi.org"], "must be a host name or an address"],
     [["--ready", "-1"], "at least 0"],
     [["--ready", "1", "--state", "there"], "cannot be combined with --state"],
     [["--nonsense"], "All options: fenced-e2b --help"],
@@ -128,20 +131,53 @@ describe("fenced-e2b", () => {
     "has sandboxes ready for clients that ask for nothing special",
     { ...needs("bubblewrap", "python3"), timeout: 120_000 },
     async () => {
-      const options = parseOptions(["--template", "base=os-sandbox", "--ready", "1"]);
+      const options = parseOptions(["--template", "base=os-sandbox", "--ready", "1", "--network", "open"]);
       const errors: unknown[] = [];
       if (!options) throw new Error("there are no options");
       await using made = new CliTemplates(options, (error) => void errors.push(error));
       const { signal } = new AbortController();
       await made.check((message) => void errors.push(message), signal);
-      const create = made.templates["base"];
-      if (!create) throw new Error("there is no template");
+      const template = made.templates["base"];
+      if (!template) throw new Error("there is no template");
       const request = { template: "base", env: {}, restore: undefined, signal };
-      await using ready = await create({ ...request, allowInternetAccess: true });
-      await using other = await create({ ...request, allowInternetAccess: false });
+      await using ready = await template.create({ ...request, network: template.network });
+      await using other = await template.create({ ...request, network: "none" });
       expect([ready.workspacePath, other.workspacePath]).toEqual([expect.any(String), undefined]);
       const { output } = await ready.executeCodeBlocks([{ language: "python", code: "print(1)" }]);
       expect([output, errors]).toEqual(["1\n", []]);
+    },
+  );
+
+  it(
+    "has sandboxes ready whose network obeys the rules of whichever client gets them",
+    { ...needs("bubblewrap", "python3"), timeout: 120_000 },
+    async () => {
+      const port = await playHost();
+      const args = ["--template", "base=os-sandbox", "--ready", "1", "--allow", "*", "--allow", "127.0.0.1"];
+      const { child, line } = start(args, { FENCED_E2B_API_KEY: apiKey });
+      try {
+        const url = await line();
+        const client = { apiKey, apiUrl: url, sandboxUrl: url };
+        const open = await Sandbox.create("base", client);
+        const allowed = { allowOut: ["localhost"], denyOut: ["0.0.0.0/0"] };
+        const limited = await Sandbox.create("base", { ...client, network: allowed });
+        const denied = await Sandbox.create("base", { ...client, allowInternetAccess: false });
+        const ask = async (sandbox: Sandbox): Promise<string> => {
+          const command = `for host in localhost 127.0.0.1; do no_proxy= NO_PROXY= python3 -c 'import sys, urllib.request, urllib.error
+try:
+    print(urllib.request.urlopen("http://%s:${port}/" % sys.argv[1]).status)
+except urllib.error.HTTPError as error:
+    print(error.code)' $host; done`;
+          return (await sandbox.commands.run(command)).stdout.replaceAll("\n", " ").trim();
+        };
+        expect(await Promise.all([open, limited, denied].map(ask))).toEqual(["200 200", "200 403", "403 403"]);
+        await open.updateNetwork({ denyOut: ["127.0.0.1"] });
+        await denied.updateNetwork({});
+        expect(await Promise.all([open, limited, denied].map(ask))).toEqual(["403 403", "200 403", "200 200"]);
+      } finally {
+        child.kill("SIGTERM");
+        await once(child, "close");
+      }
     },
   );
 

@@ -5,7 +5,6 @@ import { needs } from "@fenced/test-support";
 import { Sandbox, SandboxNotFoundError, TimeoutError } from "e2b";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { SandboxTemplate } from "../src/index.ts";
 import { apiKey, otherKey, startServer } from "./support/start-server.ts";
 
 describe("sandboxes", needs("python3", "bash"), () => {
@@ -109,9 +108,6 @@ describe("sandboxes", needs("python3", "bash"), () => {
   });
 
   it.each([
-    [{ network: { allowOut: ["pypi.org"], denyOut: ["0.0.0.0/0"] } }, /defined by its template/],
-    [{ network: { denyOut: ["10.0.0.0/8"] } }, /defined by its template/],
-    [{ network: { egressProxy: { address: "proxy.example:1080" } } }, /defined by its template/],
     [{ iam: { tokens: { one: { audience: "a" } } } }, /no identity tokens/],
     [{ autoPause: true, autoResume: { enabled: true } }, /cannot pause/],
     [{ volumeMounts: [{ name: "v", path: "/v" }] }, /no volumes/],
@@ -124,19 +120,6 @@ describe("sandboxes", needs("python3", "bash"), () => {
     });
     expect([answer.status, await answer.json()]).toEqual([501, { code: 501, message: expect.stringMatching(message) }]);
     expect(server.executors.created).toBe(0);
-  });
-
-  it("tell their template that they must not reach the internet", async () => {
-    const asked: boolean[] = [];
-    const base: SandboxTemplate = ({ allowInternetAccess }) => {
-      asked.push(allowInternetAccess);
-      return new LocalCommandLineCodeExecutor();
-    };
-    await using server = await startServer({ templates: { base } });
-    for (const options of [{}, { allowInternetAccess: false }, { network: { denyOut: ["0.0.0.0/0"] } }]) {
-      await Sandbox.create("base", { ...server.client, ...options });
-    }
-    expect(asked).toEqual([true, false, false]);
   });
 
   it("are reached by host names of a domain", async () => {

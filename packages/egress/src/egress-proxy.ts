@@ -78,6 +78,7 @@ export class EgressProxy implements AsyncDisposable {
     const checked = checkOptions(egressProxyOptions, options, "EgressProxy");
     const {
       allow,
+      deny,
       credentials = [],
       upstreamProxy,
       onUnknownHost,
@@ -92,6 +93,7 @@ export class EgressProxy implements AsyncDisposable {
       this.#ports.has(port) && /^(?:127\.|0\.|::1?$)/.test(address);
     this.#gatekeeper = new Gatekeeper({
       allow,
+      deny,
       resolve,
       connectTimeoutMs,
       upstream: upstreamProxy && new UpstreamRoute(upstreamProxy, { resolve, connectTimeoutMs }),

@@ -3,6 +3,7 @@ export {
   type HeaderCredential,
   type NetworkCredential,
   type NetworkDecision,
+  type NetworkDenial,
   type NetworkPolicy,
   type NetworkRule,
   type PlaceholderCredential,

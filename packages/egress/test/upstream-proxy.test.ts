@@ -79,6 +79,21 @@ test("names that code chooses are looked up here, and the proxy gets the address
   expect(upstream.connected.map(({ target }) => target)).toEqual([...targets, ...targets]);
 });
 
+test("a listed name is looked up here if some of its addresses are denied", async () => {
+  const port = await playHost();
+  const upstream = await playConnectProxy();
+  const proxy = await startProxy({
+    allow: ["a.example", "b.example"],
+    deny: [{ addresses: ["93.184.216.0/24"], except: ["b.example"] }],
+    upstreamProxy: { url: `http://127.0.0.1:${upstream.port}` },
+    resolve: () => Promise.resolve(["93.184.216.34", "198.41.0.4"]),
+  });
+  expect(await inside(proxy, `a.example:${port}`)).toContain("host of inner");
+  expect(await inside(proxy, `b.example:${port}`)).toContain("host of inner");
+  expect(upstream.connected.map(({ target }) => target)).toEqual([`198.41.0.4:${port}`, `b.example:${port}`]);
+  expect(proxy.lookups).toEqual(["a.example"]);
+});
+
 test("hosts of `noProxy`, and listed addresses of this machine, are reached directly", async () => {
   const port = await playHost();
   const upstream = await playConnectProxy();

@@ -37,14 +37,17 @@ export function withoutCallbacks(settings: Readonly<Record<string, unknown>>): R
   return { ...withoutFunctions(rest), network: isPolicy(network) ? withoutSecrets(network) : network };
 }
 
-function isPolicy(network: unknown): network is Pick<AllowedNetwork, "allow" | "upstreamProxy"> {
+function isPolicy(network: unknown): network is KeptPolicy {
   return typeof network === "object" && network !== null && "allow" in network;
 }
 
+/** What of a policy can be part of a handle. */
+type KeptPolicy = Pick<AllowedNetwork, "allow" | "deny" | "upstreamProxy">;
+
 /** Without a function that it needs, nothing is allowed until the program that connects gives it again. */
-function withoutSecrets({ allow, upstreamProxy }: Pick<AllowedNetwork, "allow" | "upstreamProxy">): AllowedNetwork {
-  if (typeof allow === "function" || upstreamProxy?.password) return { allow: [] };
-  return { allow, ...(upstreamProxy && { upstreamProxy }) };
+function withoutSecrets({ allow, deny, upstreamProxy }: KeptPolicy): AllowedNetwork {
+  if (typeof allow === "function" || typeof deny === "function" || upstreamProxy?.password) return { allow: [] };
+  return { allow, ...(deny && { deny }), ...(upstreamProxy && { upstreamProxy }) };
 }
 
 function withoutFunctions(settings: object): Record<string, unknown> {

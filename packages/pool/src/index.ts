@@ -1,6 +1,11 @@
 export { ExecutorPool } from "./pool/executor-pool.ts";
 export type { ExecutorLease } from "./pool/executor-lease.ts";
-export type { AcquireOptions, ExecutorPoolOptions, PoolExecutorContext } from "./pool/executor-pool-options.ts";
+export type {
+  AcquireOptions,
+  ExecutorPoolOptions,
+  PoolExecutorContext,
+  PoolStartOptions,
+} from "./pool/executor-pool-options.ts";
 export type { PoolCounts } from "./pool/pool-telemetry.ts";
 export { ExecutorSessions } from "./sessions/executor-sessions.ts";
 export type { ExecutorSessionsOptions } from "./sessions/executor-sessions-options.ts";

@@ -25,9 +25,9 @@ export interface SessionCallbacks {
   /** As in the executor's options. Default: all calls are approved. */
   readonly approveHostCall?: ApproveHostCall | undefined;
   /**
-   * As in the executor's options, for a policy with `credentials`, `resolve`, `onRequest` or a function as `allow`, none
-   * of which can be part of a handle. Replaces the list of hosts in the handle. Default: that list, with an `upstreamProxy` that has
-   * no password; it is empty if `allow` was a function, or if the `upstreamProxy` had a password.
+   * As in the executor's options, for a policy with `credentials`, `resolve`, `onRequest` or a function as `allow`
+   * or `deny`, none of which can be part of a handle. Replaces the list of hosts in the handle. Default: that list, with an `upstreamProxy`
+   * that has no password; it is empty if `allow` or `deny` was a function, or if the `upstreamProxy` had a password.
    */
   readonly network?: AllowedNetwork | undefined;
   /** As in the executor's options. Default: what this program runs is not recorded. */

@@ -20,6 +20,18 @@ export interface AllowedNetwork {
    * invalid entries allow nothing. A policy with a function cannot be dumped.
    */
   readonly allow: readonly (string | NetworkRule)[] | (() => readonly (string | NetworkRule)[]);
+  /**
+   * What is refused although `allow` covers it, by the addresses to which connections go: single ones (`"192.0.2.7"`) and ranges
+   * (`"192.0.2.0/24"`, `"::/0"`), whatever name leads there. Each entry counts by itself: one's exceptions are no other's. Default:
+   * nothing.
+   *
+   * A function is asked for each new connection, as that of `allow`; if it throws or returns an invalid entry, everything is refused. A
+   * policy with a function cannot be dumped.
+   *
+   * @example
+   * { allow: ["*"], deny: [{ addresses: ["0.0.0.0/0", "::/0"], except: ["*.example.com", "192.0.2.0/24"] }] }
+   */
+  readonly deny?: readonly (string | NetworkDenial)[] | (() => readonly (string | NetworkDenial)[]) | undefined;
   /** Secrets that the proxy adds to requests, or puts in place of placeholders, so that the code never has them. Default: none. */
   readonly credentials?: readonly NetworkCredential[] | undefined;
   /**
@@ -83,6 +95,17 @@ export interface NetworkRule {
    * Default: none.
    */
   readonly ca?: string | undefined;
+}
+
+/** Addresses that are refused, with exceptions. */
+export interface NetworkDenial {
+  /** Addresses and ranges of them. IPv6 addresses that contain one of IPv4 (`::ffff:192.0.2.7`, `64:ff9b::/96`) are that address. */
+  readonly addresses: readonly string[];
+  /**
+   * What stays allowed, as far as `allow` covers it: addresses and ranges, and names as in `allow`, at whatever address. `"*"` is every
+   * name, and not an address that code connects to without one. Default: nothing.
+   */
+  readonly except?: readonly string[] | undefined;
 }
 
 /** The decision about one request of the code. */

@@ -1,22 +1,35 @@
 import * as z from "zod";
 import { canonicalHost, type HostPattern, matchesHost, parseHostPattern } from "../network/host-pattern.ts";
-import type { AllowedNetwork, NetworkDecision, NetworkPolicy, NetworkRule } from "../network/network-policy.ts";
-import { parseNetworkEntry } from "../network/network-rule.ts";
+import { parseDenyEntry } from "../network/network-denial.ts";
+import type {
+  AllowedNetwork,
+  NetworkDecision,
+  NetworkDenial,
+  NetworkPolicy,
+  NetworkRule,
+} from "../network/network-policy.ts";
+import { type EntryProblem, parseNetworkEntry } from "../network/network-rule.ts";
 import { type OptionSchemas, optionsSchema, callbackOption } from "./check-options.ts";
 import { credentialOption } from "./credential-option.ts";
 import { upstreamProxyOption } from "./upstream-proxy-option.ts";
 
-const allowEntry: z.ZodType<string | NetworkRule> = z
-  .custom<string | NetworkRule>(
-    (value) => typeof value === "string" || (typeof value === "object" && value !== null),
-    "must be a host or a rule",
-  )
-  .check(({ value, issues }) => {
-    const rule = parseNetworkEntry(value);
-    if (!("problem" in rule)) return;
-    const path = rule.field === undefined ? [] : [rule.field];
-    issues.push({ code: "custom", path, input: value, message: rule.problem });
-  });
+/** The schema of an entry of a list: a text, or an object. */
+function entryOption<T>(what: string, parse: (entry: unknown) => object | EntryProblem): z.ZodType<string | T> {
+  return z
+    .custom<string | T>(
+      (value) => typeof value === "string" || (typeof value === "object" && value !== null),
+      `must be ${what}`,
+    )
+    .check(({ value, issues }) => {
+      const parsedEntry = parse(value);
+      if (!("problem" in parsedEntry)) return;
+      const path = parsedEntry.field === undefined ? [] : [parsedEntry.field];
+      issues.push({ code: "custom", path, input: value, message: parsedEntry.problem });
+    });
+}
+
+const allowEntry = entryOption<NetworkRule>("a host or a rule", parseNetworkEntry);
+const denyEntry = entryOption<NetworkDenial>("an address, a range or a denial", parseDenyEntry);
 
 /** The schemas of `AllowedNetwork`. */
 export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
@@ -24,6 +37,12 @@ export const allowedNetworkOptions: OptionSchemas<AllowedNetwork> = {
     [z.array(allowEntry), callbackOption<() => readonly (string | NetworkRule)[]>()],
     "must be a list of hosts, or a function that returns one",
   ),
+  deny: z
+    .union(
+      [z.array(denyEntry), callbackOption<() => readonly (string | NetworkDenial)[]>()],
+      "must be a list of addresses, or a function that returns one",
+    )
+    .exactOptional(),
   credentials: z.array(credentialOption).exactOptional(),
   upstreamProxy: upstreamProxyOption.exactOptional(),
   resolve: callbackOption<(host: string, signal: AbortSignal) => Promise<readonly string[]>>().exactOptional(),

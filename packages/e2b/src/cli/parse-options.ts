@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { parseHostPattern } from "@fenced/core/network";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
 
@@ -19,6 +20,8 @@ export interface CliOptions {
   readonly host: string;
   readonly domain?: string | undefined;
   readonly network?: "open" | "none" | undefined;
+  /** Hosts that code can reach. */
+  readonly allow?: readonly string[] | undefined;
   readonly maxSandboxes: number;
   /** How many executors of each template are kept started for the next sandboxes. */
   readonly ready: number;
@@ -28,14 +31,15 @@ export interface CliOptions {
 const help = `
 Examples:
   npx -y @fenced/e2b --template base=python:3-slim
-  npx -y @fenced/e2b --template base=os-sandbox --network open
+  npx -y @fenced/e2b --template base=os-sandbox --allow "*"
 
 Clients set E2B_API_KEY to the server's key, and both E2B_API_URL and E2B_SANDBOX_URL to its address, which is the first
 line that the server prints. The key is that of FENCED_E2B_API_KEY, or a random one, which the server then prints.
 
 A template is an image for Docker or Podman that has Python 3.8 or later, or os-sandbox, which shows this machine's
 programs to the code. With --state, sandboxes outlive the server; without, they end with it. Without --network, code in
-containers reaches only package indexes, and code in the OS sandbox nothing. With --ready, a new sandbox is there at
+containers reaches only package indexes, and code in the OS sandbox nothing. Clients can narrow what --allow lists, by rules
+of their own, and all of it with --network open. With --ready, a new sandbox is there at
 once, unless it may not use the network or begins with a snapshot; those are started as before.`;
 
 /**
@@ -74,6 +78,11 @@ function createCommand(): Command {
     .option("--host <address>", "the address to listen on", "127.0.0.1")
     .option("--domain <name>", "the domain whose subdomains lead to this server")
     .addOption(new Option("--network <policy>", "what code can reach").choices(["open", "none"]))
+    .addOption(
+      new Option("--allow <host>", "a host that code can reach: pypi.org, *.example.com:443, or * for all; repeatable")
+        .argParser(host)
+        .conflicts("network"),
+    )
     .option("--max-sandboxes <number>", "maximum number of sandboxes that run", whole(1), 32)
     .option("--ready <number>", "how many sandboxes of each template to keep started for the next clients", whole(0), 0)
     .option("--state <directory>", "keeps sandboxes for the next server with the same directory")
@@ -86,6 +95,12 @@ function template(text: string, before: readonly GivenTemplate[]): readonly Give
   const [, name, source] = /^([^=]+)=(.+)$/.exec(text) ?? [];
   if (name !== undefined && source !== undefined) return [...before, { name, source }];
   throw new InvalidArgumentError("It must be a name and an image, such as base=python:3-slim.");
+}
+
+function host(text: string, before: readonly string[] | undefined): readonly string[] {
+  const pattern = parseHostPattern(text);
+  if ("problem" in pattern) throw new InvalidArgumentError(`It ${pattern.problem}.`);
+  return [...(before ?? []), text];
 }
 
 function whole(from: 0 | 1): (text: string) => number {

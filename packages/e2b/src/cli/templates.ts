@@ -1,29 +1,41 @@
-import type { CodeExecutor } from "@fenced/core";
+import {
+  type AllowedNetwork,
+  type CodeExecutor,
+  type NetworkDenial,
+  type NetworkPolicy,
+  packageIndexes,
+} from "@fenced/core";
 import { ExecutorPool } from "@fenced/pool";
-import type { SandboxRequest, SandboxTemplate } from "../e2b-handler-options.ts";
+import type { NetworkTemplate, SandboxRequest } from "../e2b-handler-options.ts";
 import type { CliOptions, GivenTemplate } from "./parse-options.ts";
 
 /** How long sandboxes wait for the next server, in milliseconds. */
 const keepAliveMs = 3_600_000;
 
 /** What decides how an executor is created. */
-type Wanted = Pick<SandboxRequest, "allowInternetAccess" | "restore">;
-
-/** What most clients ask for, and what executors are kept ready for. */
-const usual: Wanted = { allowInternetAccess: true, restore: undefined };
+type Wanted = Pick<SandboxRequest, "network" | "restore">;
 
 /** A template of the command line. */
 interface CliTemplate {
   /** An image, or `os-sandbox`. */
   readonly source: string;
+  /** What code can reach at most. */
+  readonly limit: NetworkPolicy;
   /** Default: no executors are kept ready. */
   readonly pool: ExecutorPool | undefined;
+}
+
+/** The rules that an executor's network obeys. */
+interface FollowedRules {
+  deny: AllowedNetwork["deny"];
 }
 
 /** The templates of the command line, with the executors that they keep ready. */
 export class CliTemplates implements AsyncDisposable {
   readonly #options: CliOptions;
   readonly #templates: ReadonlyMap<string, CliTemplate>;
+  /** Of the executors that are kept ready. */
+  readonly #rules = new WeakMap<CodeExecutor, FollowedRules>();
 
   /** @param onError - receives why an executor could not be made ready, or could not be ended. */
   constructor(options: CliOptions, onError: (error: unknown) => void) {
@@ -31,34 +43,53 @@ export class CliTemplates implements AsyncDisposable {
     const { template, ready: min, maxSandboxes } = options;
     const given: readonly GivenTemplate[] =
       template.length > 0 ? template : [{ name: "base", source: "python:3-slim" }];
-    const poolOf = ({ name, source }: GivenTemplate): ExecutorPool => {
-      const create = (): Promise<CodeExecutor> => createExecutor(source, usual, options);
-      return new ExecutorPool({ create, name, min, max: maxSandboxes + min, onError });
-    };
-    const pools = given.map((each): [string, CliTemplate] => [
-      each.name,
-      { source: each.source, pool: min > 0 ? poolOf(each) : undefined },
-    ]);
+    const pools = given.map(({ name, source }): [string, CliTemplate] => {
+      const limit = limitOf(source, options);
+      const create = (): Promise<CodeExecutor> => this.#createReady(source, limit);
+      const pool = min > 0 ? new ExecutorPool({ create, name, min, max: maxSandboxes + min, onError }) : undefined;
+      return [name, { source, limit, pool }];
+    });
     this.#templates = new Map(pools);
   }
 
   /** As `createE2BHandler` takes them. */
-  get templates(): Readonly<Record<string, SandboxTemplate>> {
-    const creating = ({ source, pool }: CliTemplate): SandboxTemplate => {
-      return async (request) => {
-        const isUsual = request.allowInternetAccess && !request.restore;
-        if (!pool || !isUsual) return createExecutor(source, request, this.#options);
-        return (await pool.acquire({ signal: request.signal })).executor;
+  get templates(): Readonly<Record<string, NetworkTemplate>> {
+    const creating = ({ source, limit, pool }: CliTemplate): NetworkTemplate["create"] => {
+      return async ({ network, restore, signal }) => {
+        const isUsual = !restore && (typeof network === "object" || network === limit);
+        if (!pool || !isUsual) return createExecutor(source, { network, restore }, this.#options);
+        const onLease = (executor: CodeExecutor): void => this.#follow(executor, network);
+        return (await pool.acquire({ signal, onLease })).executor;
       };
     };
-    return Object.fromEntries([...this.#templates].map(([name, each]) => [name, creating(each)]));
+    return Object.fromEntries(
+      [...this.#templates].map(([name, each]) => [name, { network: each.limit, create: creating(each) }]),
+    );
+  }
+
+  /** An executor whose network obeys the rules of whichever client it is leased to. */
+  async #createReady(source: string, limit: NetworkPolicy): Promise<CodeExecutor> {
+    const rules: FollowedRules = { deny: undefined };
+    const deny = (): readonly (string | NetworkDenial)[] => {
+      const current = rules.deny ?? [];
+      return typeof current === "function" ? current() : current;
+    };
+    const network = typeof limit === "object" ? { ...limit, deny } : limit;
+    const executor = await createExecutor(source, { network, restore: undefined }, this.#options);
+    this.#rules.set(executor, rules);
+    return executor;
+  }
+
+  #follow(executor: CodeExecutor, network: NetworkPolicy | undefined): void {
+    const rules = this.#rules.get(executor);
+    if (rules && typeof network === "object") rules.deny = network.deny;
   }
 
   /** Starts each template, and says what does not start: an image that does not exist, a sandbox that this machine cannot have. */
   async check(say: (message: string) => void, signal: AbortSignal): Promise<void> {
-    for (const [name, { source, pool }] of this.#templates) {
+    for (const [name, { source, limit, pool }] of this.#templates) {
       try {
-        await (pool ? pool.start({ signal }) : this.#startOnce(source, signal));
+        await (pool ? pool.start({ signal }) : this.#startOnce(source, limit, signal));
       } catch (error) {
         if (signal.aborted) return;
         const reason = error instanceof Error ? error.message : String(error);
@@ -72,19 +103,22 @@ export class CliTemplates implements AsyncDisposable {
     await Promise.all(pools.map((pool) => pool[Symbol.asyncDispose]()));
   }
 
-  async #startOnce(source: string, signal: AbortSignal): Promise<void> {
+  async #startOnce(source: string, network: NetworkPolicy, signal: AbortSignal): Promise<void> {
     // It must not outlive this program.
-    await using executor = await createExecutor(source, usual, { ...this.#options, state: undefined });
+    await using executor = await createExecutor(
+      source,
+      { network, restore: undefined },
+      { ...this.#options, state: undefined },
+    );
     await executor.start({ signal });
   }
 }
 
 async function createExecutor(
   source: string,
-  { allowInternetAccess, restore }: Wanted,
-  { network: given, state }: CliOptions,
+  { network, restore }: Wanted,
+  { state }: CliOptions,
 ): Promise<CodeExecutor> {
-  const network = allowInternetAccess ? given : "none";
   const settings = {
     ...(network !== undefined && { network }),
     ...(restore && { restore }),
@@ -96,4 +130,10 @@ async function createExecutor(
   }
   const { DockerCommandLineCodeExecutor } = await import("@fenced/executor-docker");
   return new DockerCommandLineCodeExecutor({ image: source, workspacePath: "/home/user", ...settings });
+}
+
+/** What code can reach at most. By default, containers as their executor has it, and the OS sandbox nothing. */
+function limitOf(source: string, { network, allow }: CliOptions): NetworkPolicy {
+  if (allow) return { allow };
+  return network ?? (source === "os-sandbox" ? "none" : { allow: packageIndexes });
 }

@@ -8,6 +8,7 @@ import { bodyLimit } from "hono/body-limit";
 import * as z from "zod";
 import type { E2BHandlerOptions, ReportingOptions } from "../e2b-handler-options.ts";
 import { E2BFailure } from "./e2b-failure.ts";
+import { egressFields, type EgressRules, egressRules, isGiven, type WantedEgress } from "./egress-rules.ts";
 import type { KnownSandbox, LogEntry } from "./known-sandbox.ts";
 import { listed } from "./list-sandboxes.ts";
 import { pageOf } from "./pages.ts";
@@ -30,14 +31,11 @@ const createSchema = z.object({
   envVars: variables.default({}),
   secure: z.boolean().optional(),
   autoPause: z.boolean().nullish(),
-  allow_internet_access: z.boolean().default(true),
+  allow_internet_access: z.boolean().nullish(),
   autoResume: z.object({ enabled: z.boolean() }).nullish(),
   network: z
-    .object({
-      allowOut: z.array(z.string()).nullish(),
-      denyOut: z.array(z.string()).nullish(),
-      rules: z.unknown(),
-      egressProxy: z.unknown(),
+    .looseObject({
+      ...egressFields,
       allowPublicTraffic: z.boolean().nullish(),
       maskRequestHost: z
         .string()
@@ -51,11 +49,17 @@ const createSchema = z.object({
   iam: z.unknown().optional(),
   volumeMounts: z.array(z.unknown()).nullish(),
 });
+const networkSchema = z.looseObject({ ...egressFields, allow_internet_access: z.boolean().nullish() }).partial();
 const timeoutSchema = z.object({ timeout: seconds });
 const pauseSchema = z.object({ memory: z.boolean().nullish() });
 const connectSchema = z.object({ timeout: seconds.optional() });
 const forkSchema = z.object({ timeout: seconds.default(15), count: z.int().min(1).max(100).default(1) });
 const snapshotSchema = z.object({ name: snapshotName.nullish() });
+
+/** The network that a request wants, with what its client may know and this server does not. */
+type WantedNetwork = Omit<WantedEgress, "allow_internet_access"> & {
+  readonly allow_internet_access?: boolean | null | undefined;
+};
 
 interface Variables {
   readonly Variables: { owner: string };
@@ -107,7 +111,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
         metadata,
         env: envVars,
         isSecure: version !== "" || (wanted.secure ?? false),
-        allowInternetAccess: wanted.allow_internet_access && !deniesAll(wanted.network?.denyOut),
+        rules: rulesOf({ ...wanted.network, allow_internet_access: wanted.allow_internet_access }, otherFields),
         allowPublicTraffic: wanted.network?.allowPublicTraffic ?? true,
         maskRequestHost: wanted.network?.maskRequestHost ?? undefined,
         timeoutMs: timeout * 1000,
@@ -209,9 +213,11 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
     await sandboxes.snapshots.delete(context.var.owner, id);
     return context.body(null, 204);
   });
-  app.put("/sandboxes/:id/network", (context) => {
-    find(context);
-    throw new E2BFailure(501, "The network of a sandbox is defined by its template and cannot be changed here");
+  app.put("/sandboxes/:id/network", async (context) => {
+    const wanted = await bodyOf(context, networkSchema);
+    const sandbox = find(context);
+    await sandboxes.setRules(sandbox, rulesOf(wanted));
+    return context.body(null, 204);
   });
   app.get("/sandboxes/:id/logs", (context) => {
     const entries = logOf(find(context), new URL(context.req.url).searchParams);
@@ -234,7 +240,7 @@ export function controlApi(options: ReportingOptions, sandboxes: Sandboxes): Hon
 
 /** @throws E2BFailure if a sandbox cannot be as its client wants it. */
 function assertPossible(
-  { autoPause, autoResume, mcp, iam, network, volumeMounts }: z.infer<typeof createSchema>,
+  { autoPause, autoResume, mcp, iam, volumeMounts }: z.infer<typeof createSchema>,
   sandboxes: Sandboxes,
 ): void {
   if (autoResume?.enabled === true && autoPause !== true) {
@@ -244,21 +250,23 @@ function assertPossible(
   if (isGiven(mcp)) throw new E2BFailure(501, "This server has no MCP gateway");
   if (isGiven(iam)) throw new E2BFailure(501, "This server issues no identity tokens");
   if (isGiven(volumeMounts)) throw new E2BFailure(501, "This server has no volumes");
-  const { allowOut, denyOut, rules, egressProxy } = network ?? {};
-  const denies = isGiven(denyOut) && !deniesAll(denyOut);
-  if (denies || isGiven(allowOut) || isGiven(rules) || isGiven(egressProxy)) {
-    throw new E2BFailure(501, "The network of a sandbox is defined by its template; only all of it can be denied");
-  }
 }
 
-/** Whether a client wants something. */
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && !(typeof value === "object" && Object.keys(value).length === 0);
-}
+/** What is not an outgoing rule in the network of a new sandbox. */
+const otherFields = ["allowPublicTraffic", "maskRequestHost"];
 
-/** E2B's other way to say that a sandbox cannot reach the internet. */
-function deniesAll(denyOut: readonly string[] | null | undefined): boolean {
-  return denyOut?.includes("0.0.0.0/0") === true;
+/**
+ * @param others - the fields that are no rules.
+ * @throws E2BFailure if a rule cannot be enforced. One that is not known could be a restriction that is not kept.
+ */
+function rulesOf(
+  { allow_internet_access: internet, ...network }: WantedNetwork,
+  others: readonly string[] = [],
+): EgressRules {
+  const known = [...Object.keys(egressFields), ...others];
+  const unknown = Object.entries(network).find(([name, value]) => !known.includes(name) && isGiven(value));
+  if (unknown) throw new E2BFailure(501, `network.${unknown[0].slice(0, 100)}: this server does not support it`);
+  return egressRules({ ...network, allow_internet_access: internet ?? true });
 }
 
 async function bodyOf<T>({ req }: Context, schema: z.ZodType<T>): Promise<T> {
@@ -294,15 +302,17 @@ function described(sandbox: KnownSandbox, { domain }: E2BHandlerOptions): JsonOb
 }
 
 function detailed(sandbox: KnownSandbox, usage?: Usage): JsonObject {
-  const { settings, startedAt, endAt, state } = sandbox;
+  const { settings, rules, startedAt, endAt, state } = sandbox;
   return {
     ...named(sandbox),
     startedAt: startedAt.toISOString(),
     endAt: endAt.toISOString(),
     state,
     metadata: { ...settings.metadata },
-    allowInternetAccess: settings.allowInternetAccess,
+    allowInternetAccess: rules.allowInternetAccess,
     network: {
+      ...(rules.allowOut.length > 0 && { allowOut: [...rules.allowOut] }),
+      ...(rules.denyOut.length > 0 && { denyOut: [...rules.denyOut] }),
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost !== undefined && { maskRequestHost: settings.maskRequestHost }),
     },

@@ -1,8 +1,11 @@
 import { setMaxListeners } from "node:events";
+import type { NetworkDenial } from "@fenced/core";
 import { afterMs } from "@fenced/core/abort";
 import * as z from "zod";
+import { denialsOf, type EgressRules, egressRulesSchema } from "./egress-rules.ts";
 import { newToken } from "./new-token.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { type Reach, reachSchema } from "./template-network.ts";
 
 /** What a sandbox was created with. */
 export interface SandboxSettings {
@@ -17,7 +20,6 @@ export interface SandboxSettings {
   readonly env: Readonly<Record<string, string>>;
   /** Without it, `envd` asks for no token. */
   readonly isSecure: boolean;
-  readonly allowInternetAccess: boolean;
   /** Anyone who knows its address can use the ports on which its programs listen; otherwise, a token is needed for them. */
   readonly allowPublicTraffic: boolean;
   /** The header `Host` that its programs get, with the port in place of `${PORT}`. Default: that of the client's request. */
@@ -40,6 +42,8 @@ export interface Kept {
 /** What is written down of a sandbox, so that the next server knows it. */
 export interface SandboxRecord {
   readonly settings: SandboxSettings;
+  readonly rules: EgressRules;
+  readonly reach: Reach;
   readonly token?: string | undefined;
   readonly trafficToken: string;
   readonly startedAt: number;
@@ -66,7 +70,6 @@ export const sandboxRecordSchema: z.ZodType<SandboxRecord> = z.object({
     metadata: texts,
     env: texts,
     isSecure: z.boolean(),
-    allowInternetAccess: z.boolean(),
     // Absent in what older servers have written.
     allowPublicTraffic: z.boolean().default(true),
     maskRequestHost: z.string().optional(),
@@ -74,6 +77,8 @@ export const sandboxRecordSchema: z.ZodType<SandboxRecord> = z.object({
     onTimeout: z.enum(["kill", "pause"]),
     autoResume: z.boolean(),
   }),
+  rules: egressRulesSchema,
+  reach: reachSchema,
   token: z.string().optional(),
   trafficToken: z.string(),
   startedAt: momentSchema,
@@ -103,17 +108,24 @@ export class KnownSandbox {
   state: "running" | "paused";
   /** With which it was paused. */
   checkpoint: Kept | undefined;
+  /** How its network follows its client's rules, while it runs. */
+  reach: Reach;
   /** While it runs and can be reached. */
   sandbox: Sandbox | undefined;
   /** Resolves when a server that has started anew has found it again. */
   opening: Promise<unknown> = Promise.resolve();
   readonly log: LogEntry[] = [];
   readonly #ending = new AbortController();
+  #rules: EgressRules;
+  #denials: readonly NetworkDenial[];
   #turn: Promise<unknown> = Promise.resolve();
   #stopTime: () => void = () => {};
 
   constructor(record: SandboxRecord) {
     this.settings = record.settings;
+    this.#rules = record.rules;
+    this.#denials = denialsOf(record.rules);
+    this.reach = record.reach;
     this.token = record.token;
     this.trafficToken = record.trafficToken;
     this.startedAt = new Date(record.startedAt);
@@ -125,10 +137,12 @@ export class KnownSandbox {
   }
 
   /** A new one, with new tokens. */
-  static create(settings: SandboxSettings): KnownSandbox {
+  static create(settings: SandboxSettings, rules: EgressRules): KnownSandbox {
     const now = Date.now();
     return new KnownSandbox({
       settings,
+      rules,
+      reach: "fixed",
       token: settings.isSecure ? newToken() : undefined,
       trafficToken: newToken(),
       startedAt: now,
@@ -142,11 +156,28 @@ export class KnownSandbox {
     return this.#ending.signal;
   }
 
+  /** What its client wants of the connections that it opens. */
+  get rules(): EgressRules {
+    return this.#rules;
+  }
+
+  set rules(rules: EgressRules) {
+    this.#rules = rules;
+    this.#denials = denialsOf(rules);
+  }
+
+  /** The same as a network policy has it. */
+  get denials(): readonly NetworkDenial[] {
+    return this.#denials;
+  }
+
   /** See `SandboxRecord`. */
   get record(): SandboxRecord {
-    const { settings, token, trafficToken, startedAt, endAt, state, checkpoint } = this;
+    const { settings, rules, reach, token, trafficToken, startedAt, endAt, state, checkpoint } = this;
     return {
       settings,
+      rules,
+      reach,
       trafficToken,
       state,
       startedAt: startedAt.getTime(),

@@ -6,6 +6,7 @@ import type { DrainOptions } from "@fenced/pool";
 import type { ReportingOptions } from "../e2b-handler-options.ts";
 import { endServerPrograms } from "../guest/server-programs.ts";
 import { E2BFailure } from "./e2b-failure.ts";
+import { type EgressRules, isDenied } from "./egress-rules.ts";
 import { KeptCheckpoints, type TakenCheckpoint } from "./kept-checkpoints.ts";
 import { type Kept, KnownSandbox, type SandboxSettings } from "./known-sandbox.ts";
 import { newId } from "./new-token.ts";
@@ -23,6 +24,7 @@ const shortestAutoResumeMs = 300_000;
 
 /** A sandbox that a client wants. */
 export interface NewSandbox extends Omit<SandboxSettings, "id" | "base"> {
+  readonly rules: EgressRules;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }
@@ -61,13 +63,14 @@ export class Sandboxes {
     this.#places = new SandboxPlaces(options, {
       store: () => this.#kept.store,
       directory: this.#state?.sessions,
+      find: (id) => this.#known.get(id),
       onLost: (id, reason) => this.#lost(id, reason),
     });
     if (this.#state) this.#takeOver(this.#state.load(), options.checkpoints === undefined);
   }
 
   /** @throws E2BFailure if there is no such template, or the time is too long; FencedError if it cannot be started. */
-  async create({ signal, ...wanted }: NewSandbox): Promise<KnownSandbox> {
+  async create({ signal, rules, ...wanted }: NewSandbox): Promise<KnownSandbox> {
     const { templates } = this.#options;
     const { templateId, owner, timeoutMs } = wanted;
     const snapshot = Object.hasOwn(templates, templateId) ? undefined : this.snapshots.find(owner, templateId);
@@ -75,7 +78,9 @@ export class Sandboxes {
     this.#places.template(base);
     this.#checkTimeout(timeoutMs);
     const env = { ...snapshot?.env, ...wanted.env };
-    const known = KnownSandbox.create({ ...wanted, env, base, id: newId("i") });
+    // What a snapshot's sandbox must not reach, no copy of it reaches by default.
+    const own = snapshot && !isDenied(rules) ? snapshot.rules : rules;
+    const known = KnownSandbox.create({ ...wanted, env, base, id: newId("i") }, own);
     await this.#open(known, { checkpoint: snapshot?.kept, endAt: known.endAt, signal });
     known.say(snapshot ? `Created from the snapshot ${snapshot.id}` : "Created");
     return known;
@@ -134,6 +139,28 @@ export class Sandboxes {
       known.endAt = new Date(Date.now() + timeoutMs);
       this.#watchTime(known);
       await this.#save(known);
+    });
+  }
+
+  /**
+   * Replaces what a running sandbox's client wants of its network: new connections obey it.
+   *
+   * @throws E2BFailure if that cannot be enforced there, or it does not run.
+   */
+  async setRules(known: KnownSandbox, rules: EgressRules): Promise<void> {
+    await known.inTurn(async () => {
+      this.#assertKnown(known);
+      if (known.state === "paused") throw new E2BFailure(409, `sandbox "${known.settings.id}" is paused`);
+      this.#places.checkRules(known, rules);
+      const before = known.rules;
+      known.rules = rules;
+      try {
+        await this.#save(known);
+      } catch (error) {
+        known.rules = before;
+        throw error;
+      }
+      known.say("The network rules were changed");
     });
   }
 
@@ -197,7 +224,7 @@ export class Sandboxes {
   /** Keeps a sandbox's files for new sandboxes. It goes on. */
   async snapshot(known: KnownSandbox, name: string | undefined): Promise<Snapshot> {
     const kept = await this.#keep(known);
-    const snapshot = await this.snapshots.add(known.settings, kept, name);
+    const snapshot = await this.snapshots.add(known, kept, name);
     known.say(`Snapshot ${snapshot.id} was taken`);
     return snapshot;
   }
@@ -217,7 +244,7 @@ export class Sandboxes {
     try {
       const forks = await Promise.allSettled(
         Array.from({ length: count }, async () => {
-          const fork = KnownSandbox.create({ ...known.settings, timeoutMs, id: newId("i") });
+          const fork = KnownSandbox.create({ ...known.settings, timeoutMs, id: newId("i") }, known.rules);
           await this.#open(fork, { checkpoint: kept, endAt: fork.endAt, signal });
           fork.say(`Forked from ${known.settings.id}`);
           return fork;
@@ -253,7 +280,7 @@ export class Sandboxes {
 
   /** Starts a sandbox, new or paused. */
   async #open(known: KnownSandbox, { checkpoint, endAt, signal }: Opening): Promise<void> {
-    const executor = await this.#places.start(known.settings, checkpoint, signal);
+    const executor = await this.#places.start(known, checkpoint, signal);
     const { state, checkpoint: own, endAt: before } = known;
     const { id } = known.settings;
     try {

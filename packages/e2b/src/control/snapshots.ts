@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { E2BFailure } from "./e2b-failure.ts";
+import { type EgressRules, egressRulesSchema } from "./egress-rules.ts";
 import type { KeptCheckpoints } from "./kept-checkpoints.ts";
-import { type Kept, keptSchema, momentSchema, type SandboxSettings } from "./known-sandbox.ts";
+import { type Kept, keptSchema, type KnownSandbox, momentSchema } from "./known-sandbox.ts";
 import { newId } from "./new-token.ts";
 import type { StateDirectory } from "./state-directory.ts";
 
@@ -15,6 +16,8 @@ export interface Snapshot {
   /** The template whose executor its sandboxes have. */
   readonly base: string;
   readonly env: Readonly<Record<string, string>>;
+  /** What its client wanted of the sandbox's network, and wants of those that start from it. */
+  readonly rules: EgressRules;
   readonly createdAt: number;
   readonly kept: Kept;
 }
@@ -27,6 +30,7 @@ export const snapshotSchema: z.ZodType<Snapshot> = z.object({
   sandboxId: z.string(),
   base: z.string(),
   env: z.record(z.string(), z.string()),
+  rules: egressRulesSchema,
   createdAt: momentSchema,
   kept: keptSchema,
 });
@@ -67,7 +71,8 @@ export class Snapshots {
   }
 
   /** Adds one of a sandbox, which takes its name from the one that had it, and releases the checkpoint if that fails. */
-  async add({ id: sandboxId, owner, base, env }: SandboxSettings, kept: Kept, name?: string): Promise<Snapshot> {
+  async add({ settings, rules }: KnownSandbox, kept: Kept, name?: string): Promise<Snapshot> {
+    const { id: sandboxId, owner, base, env } = settings;
     const named = { ...(name !== undefined && { name }) };
     const snapshot: Snapshot = {
       id: newId("snap"),
@@ -75,6 +80,7 @@ export class Snapshots {
       sandboxId,
       base,
       env,
+      rules,
       createdAt: Date.now(),
       kept,
       ...named,

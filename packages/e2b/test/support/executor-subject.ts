@@ -12,8 +12,10 @@ const hostProgram = path.join(import.meta.dirname, "../fixtures/executor-host.ts
 /** Sandboxes of the operating system: what an executor keeps in one's temporary directory goes with it. */
 export const sandboxed: Pick<E2BHandlerOptions, "templates"> = {
   templates: {
-    base: ({ allowInternetAccess }) =>
-      new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network: allowInternetAccess ? "open" : "none" }),
+    base: {
+      network: "open",
+      create: ({ network = "open" }) => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network }),
+    },
   },
 };
 

@@ -12,6 +12,7 @@ import {
   unclearPath,
 } from "@fenced/core/network";
 import { ownKind, specialKind } from "./address-kind.ts";
+import { DenyList } from "./deny-list.ts";
 import { dialFirst } from "./dial.ts";
 import { HostQuestions } from "./host-questions.ts";
 import { errorCode, printable, Refusal } from "./refusal.ts";
@@ -20,6 +21,7 @@ import type { UpstreamRoute } from "./upstream-route.ts";
 /** Settings of a gatekeeper. */
 export interface GatekeeperOptions {
   readonly allow: AllowedNetwork["allow"];
+  readonly deny: AllowedNetwork["deny"];
   readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly connectTimeoutMs: number;
   /** Where connections go out; by default, directly. */
@@ -49,6 +51,8 @@ export interface Place {
 /** Decides which connections are allowed, and dials them. */
 export class Gatekeeper {
   readonly #listed: AllowList;
+  /** What is denied, as it was when it was last asked for. */
+  #denied: DenyList | undefined;
   readonly #options: GatekeeperOptions;
   readonly #questions: HostQuestions | undefined;
 
@@ -58,6 +62,19 @@ export class Gatekeeper {
     this.#listed = new AllowList(typeof options.allow === "function" ? [] : options.allow);
   }
 
+  /** What is denied now. */
+  get #denials(): DenyList {
+    const { deny = [] } = this.#options;
+    if (this.#denied && typeof deny !== "function") return this.#denied;
+    try {
+      const entries = typeof deny === "function" ? deny() : deny;
+      if (this.#denied?.isOf(entries) !== true) this.#denied = new DenyList(entries);
+      return this.#denied;
+    } catch {
+      throw notEvaluated();
+    }
+  }
+
   /** The hosts that are allowed now. */
   get #allowed(): AllowList {
     const { allow } = this.#options;
@@ -65,7 +82,7 @@ export class Gatekeeper {
     try {
       return new AllowList(allow());
     } catch {
-      throw new Refusal(403, "this executor's network policy could not be evaluated", true);
+      throw notEvaluated();
     }
   }
 
@@ -79,6 +96,8 @@ export class Gatekeeper {
     const place = { host: canonical ?? printable(host), port };
     const isAsked = this.#watched(place, visit, () => {
       if (canonical === undefined) throw new Refusal(400, `"${place.host}" is not a host name or an address`, true);
+      const denial = this.#denials.problemWith(place);
+      if (denial) throw denial;
       const problem = this.#allowed.problemWith(place);
       if (problem && !this.#isAskedAbout(place)) throw problem;
       return problem !== undefined;
@@ -158,7 +177,7 @@ export class Gatekeeper {
   async open(place: Place, visit: Visit, onread?: OnReadOpts): Promise<Socket> {
     const signal = joinSignals(visit.signal, AbortSignal.timeout(this.#options.connectTimeoutMs));
     const upstream = this.#options.upstream?.leadsTo(place) === true ? this.#options.upstream : undefined;
-    if (upstream && this.#watched(place, visit, () => this.#allowed.names(place))) {
+    if (upstream && this.#watched(place, visit, () => this.#allowed.names(place) && this.#denials.permitsName(place))) {
       this.#report({ allowed: true, ...about(visit), ...place });
       return upstream.open(place, { signal, onread });
     }
@@ -186,8 +205,11 @@ export class Gatekeeper {
       (address) => address !== undefined && isAddress(address),
     );
     const kinds: string[] = [];
+    const [allowed, denials] = [this.#allowed, this.#denials];
+    const refusedKind = (address: string): string | undefined =>
+      denials.deniesAddress({ host, port }, address) ? "a denied address" : allowed.refusedKind(address, port);
     const dialable = addresses.flatMap((address = "") => {
-      const kind = this.#options.isOwn(address, port) ? "this proxy" : this.#allowed.refusedKind(address, port);
+      const kind = this.#options.isOwn(address, port) ? "this proxy" : refusedKind(address);
       if (kind !== undefined) kinds.push(kind);
       return kind === undefined ? [address] : [];
     });
@@ -276,6 +298,10 @@ function specialAddress(address: string): string | undefined {
 
 /** Addresses to try per name: dialing a name with thousands would take hours. */
 const mostAddresses = 8;
+
+function notEvaluated(): Refusal {
+  return new Refusal(403, "this executor's network policy could not be evaluated", true);
+}
 
 function about({ protocol, method }: Visit): Pick<NetworkDecision, "protocol" | "method"> {
   return { protocol, ...(method === undefined ? {} : { method }) };

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { networkInterfaces } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { describeCodeResult, InvalidInputError, type NetworkDecision, type UnknownHost } from "@fenced/core";
+import {
+  describeCodeResult,
+  InvalidInputError,
+  type NetworkDecision,
+  type NetworkDenial,
+  type UnknownHost,
+} from "@fenced/core";
 import type { CaseContext } from "../case-context.ts";
 import type { CommonExecutorOptions } from "../common-executor-options.ts";
 import type { ConformanceCase, ConformanceGroup } from "../conformance-case.ts";
@@ -109,6 +115,30 @@ const reach: readonly ConformanceCase[] = [
         ["http", "connect", "connect"],
       );
       assert.equal((await kit.succeed(executor, python("print(1)"))).network, undefined, "the next call reports none");
+    },
+  },
+  {
+    name: "denies addresses of listed hosts, also while a program runs that had a connection before",
+    needs: inPython,
+    async run(kit) {
+      await using host = await echo();
+      const hosts = ["other.example", "good.example"];
+      let denied: readonly NetworkDenial[] = [];
+      const onRequest = ({ host: asked }: NetworkDecision): void => {
+        // The program's first request is through; from now on, only one name is.
+        if (asked === "other.example") denied = [{ addresses: ["0.0.0.0/0", "::/0"], except: ["good.example"] }];
+      };
+      const executor = await kit.create({
+        network: policy({ allow: [...hosts, "127.0.0.1"], deny: () => denied, onRequest }),
+      });
+      const urls = ["other.example", ...hosts].map((name) => `http://${name}:${host.port}/`);
+      const { output, network } = await kit.succeed(executor, python(urls.map(fetching).join("")));
+      const [answer, refusal] = [`other.example:${host.port} /\n`, `403 other.example is not in .*: it is denied\n`];
+      assert.match(output.replaceAll(/\n+/g, "\n"), new RegExp(`^${answer}${refusal}good.example:${host.port} /\n$`));
+      assert.deepEqual(
+        network?.map(({ host: name }) => name),
+        ["other.example"],
+      );
     },
   },
   {

@@ -125,6 +125,16 @@ export class LeaseHolder implements Holder {
     }
   }
 
+  /** @throws what `introduced` throws; the executor is then ended. */
+  introduce(introduced: (executor: CodeExecutor) => void): void {
+    try {
+      introduced(this.#record.executor);
+    } catch (error) {
+      void this.#record.end(leaseEnded("its `onLease` threw an error"), { discard: true });
+      throw error;
+    }
+  }
+
   async release(): Promise<void> {
     void this.#record.end(leaseEnded("it was released"), { discard: false });
   }

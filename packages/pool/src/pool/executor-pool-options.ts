@@ -84,16 +84,30 @@ const poolOptions: z.ZodType<ExecutorPoolOptions> = optionsSchema({
   issues.push({ code: "custom", path: ["min"], input: min, message: `must be at most max, which is ${max}` });
 });
 
-/** Options of `acquire()` and `start()`. */
+/** Options of `acquire()`. */
 export interface AcquireOptions {
   /** Cancels the wait. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Called with what `create` returned when it is leased, before its caller has it: to decide what its callbacks answer from now on, such as
+   * those of a network policy. The pool owns it: do not use or keep it. If it throws, the executor is ended.
+   */
+  readonly onLease?: ((executor: CodeExecutor) => void) | undefined;
 }
 
 /** Checks these options. */
 export const acquireOptions: z.ZodType<AcquireOptions> = optionsSchema({
   signal: signalOption.exactOptional(),
+  onLease: callbackOption<(executor: CodeExecutor) => void>().exactOptional(),
 } satisfies OptionSchemas<AcquireOptions>);
+
+/** Options of `start()`. */
+export type PoolStartOptions = Pick<AcquireOptions, "signal">;
+
+/** Checks these options. */
+export const poolStartOptions: z.ZodType<PoolStartOptions> = optionsSchema({
+  signal: signalOption.exactOptional(),
+} satisfies OptionSchemas<PoolStartOptions>);
 
 /** The options with their defaults filled in. */
 export type PoolSettings = Required<GivenOptions<Omit<ExecutorPoolOptions, "warmUp">>> &

@@ -6,6 +6,8 @@ import { type ExecutorLease, leaseEnded, LeaseHolder, LeaseRecord } from "./exec
 import {
   type AcquireOptions,
   acquireOptions,
+  type PoolStartOptions,
+  poolStartOptions,
   type ExecutorPoolOptions,
   poolSettings,
   type PoolSettings,
@@ -83,8 +85,8 @@ export class ExecutorPool implements AsyncDisposable {
    * @throws ExecutorStoppedError after `drain()`.
    * @throws `options.signal.reason` if the signal was aborted; the pool continues to fill.
    */
-  async start(options: AcquireOptions = {}): Promise<void> {
-    const { signal } = checkOptions(acquireOptions, options, "start");
+  async start(options: PoolStartOptions = {}): Promise<void> {
+    const { signal } = checkOptions(poolStartOptions, options, "start");
     signal?.throwIfAborted();
     this.#drain.signal.throwIfAborted();
     if (this.#isFilled) return;
@@ -101,15 +103,17 @@ export class ExecutorPool implements AsyncDisposable {
    * @throws the error of an executor's start, if none can be started.
    * @throws ExecutorStoppedError after `drain()`.
    * @throws `options.signal.reason` if the signal was aborted.
+   * @throws what `options.onLease` throws.
    */
   async acquire(options: AcquireOptions = {}): Promise<ExecutorLease> {
-    const { signal } = checkOptions(acquireOptions, options, "acquire");
+    const { signal, onLease } = checkOptions(acquireOptions, options, "acquire");
     return watchAcquire(this.#settings.name, async () => {
       signal?.throwIfAborted();
       this.#drain.signal.throwIfAborted();
       const ready = this.#ready.take();
       const holder = ready ? this.#lease(ready) : await this.#wait(signal);
       this.#refill();
+      if (onLease) holder.introduce(onLease);
       return holder.lease;
     });
   }

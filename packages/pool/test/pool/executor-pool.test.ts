@@ -28,6 +28,25 @@ describe("a pool", needs("bash"), () => {
     expect(create).toHaveBeenCalledTimes(3);
   });
 
+  it("shows what is leased before its caller has it, and ends it if that fails", async () => {
+    const created: CodeExecutor[] = [];
+    const create: Create = (context) => {
+      const executor = localExecutor(context);
+      created.push(executor);
+      return executor;
+    };
+    const pool = localPool({ create, max: 2 });
+    const seen: CodeExecutor[] = [];
+    await using lease = await pool.acquire({ onLease: (executor) => void seen.push(executor) });
+    expect(seen).toEqual(created);
+    expect(lease.executor).not.toBe(seen[0]);
+    const refusing = (): never => {
+      throw new Error("not this one");
+    };
+    await expect(pool.acquire({ onLease: refusing })).rejects.toThrow("not this one");
+    await eventually(() => expect(pool.counts).toEqual({ ...nothing, leased: 1 }));
+  });
+
   it("gives each caller a new executor, and deletes the last one's workspace", async () => {
     const pool = localPool({ max: 1 });
     const first = await pool.acquire();

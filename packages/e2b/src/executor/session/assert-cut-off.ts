@@ -32,7 +32,7 @@ export async function assertCutOff(
     `The sandbox ${sandbox} is not cut off from the network: it reaches ${reached.join(", ")}`,
     {
       remedy:
-        'Use a service that obeys `allow_internet_access: false`, a template that obeys `allowInternetAccess`, or set `network` to "open".',
+        'Use a service that obeys `allow_internet_access: false`, a template that passes `network` on to its executor, or set `network` to "open".',
       option: "network",
     },
   );
