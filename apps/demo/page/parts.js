@@ -24,9 +24,12 @@ export function picture(url, number, name = "") {
   return element("figure", {}, element("img", { src: url, alt }), ...caption);
 }
 
+/** The same as those of `showHidden` in @fenced/core, which a page without a bundler cannot import. */
+const hidingCharacters =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u2800\ufff9-\ufffb\u{1d159}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu;
+
 /** Shows characters that could hide code. */
 export function visible(code) {
-  return code.replace(/[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu, (sign) =>
-    sign === "\n" || sign === "\t" ? sign : `\\u{${sign.codePointAt(0).toString(16)}}`,
-  );
+  return code.replaceAll(hidingCharacters, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
 }

@@ -1,8 +1,12 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { BackendUnavailableError } from "@fenced/core";
 import { slow } from "@fenced/test-support";
+import { bundledCommand } from "@fenced/test-support/bundled-command";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ACADynamicSessionsCodeExecutor, staticToken } from "../src/index.ts";
 
@@ -92,6 +96,12 @@ describe("an answer that is not the service's", () => {
     });
     expect((await errorOf(executor.start())).message).toMatch(/is longer than/);
     expect(sent).toBeLessThan(128 * 1_048_576);
+  });
+
+  it("takes no more memory because it has millions of numbers", { timeout: 120_000 }, async () => {
+    const [node, ...words] = await bundledCommand(join(import.meta.dirname, "fixtures/reads-many-numbers.ts"));
+    const { stdout } = await promisify(execFile)(node, ["--max-old-space-size=192", ...words]);
+    expect(stdout).toContain("The session pool's answer does not match its API");
   });
 
   it("that asks to retry in a year is an error at once", async () => {

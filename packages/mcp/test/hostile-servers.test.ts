@@ -117,6 +117,26 @@ it.each([
   expect(await outcome).toBe(expected);
 });
 
+/** An answer of 600,000 values in less than 2 MiB. */
+const many = `{"jsonrpc":"2.0","id":1,"result":{"content":[${"{},".repeat(600_000)}{}]}}`;
+
+it.each([
+  ["an answer", "application/json", ""],
+  ["an event", "text/event-stream", "data: "],
+  ["an event after a quote in a comment", "text/event-stream", ':"\ndata: '],
+  ["an event after a quote in its name", "text/event-stream", 'event: "\r\ndata: '],
+  ["an event after a quote in a line that ends with a carriage return", "text/event-stream", ':"\rdata: '],
+  ["an event after a backslash at the end of another one", "text/event-stream", 'data: "\\\n\ndata: '],
+])("%s of too many values is not read", async (_, type, before) => {
+  const url = await hostileServer((_method, response) => {
+    response.writeHead(200, { "content-type": type });
+    response.end(`${before}${many}\n\n`);
+    return silence;
+  });
+  const response = await boundedFetch(url, { method: "POST", body: JSON.stringify({ id: 1, method: "initialize" }) });
+  await expect(response.text()).rejects.toThrow("a message has more than 200000 values");
+});
+
 it("a server that answers without end cannot be connected to", async () => {
   const connecting = description((_, response) => {
     response.writeHead(200, { "content-type": "application/json" });

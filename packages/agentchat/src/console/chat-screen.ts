@@ -104,7 +104,7 @@ export class ChatScreen {
   }
 
   async #showText(text: string, look?: Look): Promise<void> {
-    const clean = sanitizeTerminalText(text).replace(/\n+$/, "");
+    const clean = withoutLastBreaks(sanitizeTerminalText(text));
     const painter = new MarkdownPainter(this.#paint);
     if (clean === "") return;
     const painted = look === undefined ? painter.push(clean) + painter.end() : this.#paint(look, clean);
@@ -181,4 +181,11 @@ function lookOf(message: AgentMessage): Look | undefined {
     default:
       return undefined;
   }
+}
+
+/** Not by an expression: in a text of many line breaks that ends in something else, it would look at each again and again. */
+function withoutLastBreaks(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "\n") end -= 1;
+  return text.slice(0, end);
 }

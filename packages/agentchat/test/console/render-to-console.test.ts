@@ -70,6 +70,12 @@ describe("renderToConsole", () => {
     expect(output.writes).toBeGreaterThan(5);
   });
 
+  it("shows a message of many empty lines in time that grows with their number alone", async () => {
+    const content = `${"\n".repeat(1_000_000)}end`;
+    const agent = new AssistantAgent({ name: "helper", modelClient: new ScriptedModel([content]) });
+    expect(await shown(agent.runStream({ task: "hello" }))).toMatch(/\n{1000000}end\n$/);
+  });
+
   it("shows a megabyte streamed as one line", { ...slow, timeout: 120_000 }, async () => {
     const modelClient = new ScriptedModel([]);
     modelClient.createStream = async function* createStream() {

@@ -1,4 +1,10 @@
-import { BackendUnavailableError, ByteQueue, parseJson as parseJsonText, sanitizeTerminalText } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  ByteQueue,
+  measureJson,
+  parseJson as parseJsonText,
+  sanitizeTerminalText,
+} from "@fenced/core";
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { markNumbers } from "./exact-numbers.ts";
@@ -30,7 +36,7 @@ export async function readJson<T>(response: Dispatcher.ResponseData, schema: z.Z
   const { text, isCut } = await readText(response, longestAnswer).catch((error: unknown) => {
     throw new ConnectionError(error);
   });
-  const parsed = isCut ? undefined : schema.safeParse(parseJson(hasValue.test(text) ? markNumbers(text) : text));
+  const parsed = isCut ? undefined : schema.safeParse(parseJson(text, markNumbersOfValue));
   if (parsed?.success === true) return parsed.data;
   const start = shown(text.slice(0, 4 * longestText), token, true).slice(0, 200);
   const problem = isCut ? `is longer than ${longestAnswer} bytes` : "does not match its API";
@@ -77,12 +83,19 @@ async function readText({ body }: Dispatcher.ResponseData, limit: number): Promi
   return { text: new TextDecoder().decode(bytes.take()), isCut };
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, prepare: (text: string) => string = (unchanged) => unchanged): unknown {
   try {
-    return parseJsonText(text);
+    return parseJsonText(prepare(text));
   } catch {
     return undefined;
   }
+}
+
+/** @throws JsonLimitError if it has too many values: each number that is marked takes more memory than its text. */
+function markNumbersOfValue(text: string): string {
+  if (!hasValue.test(text)) return text;
+  measureJson(text);
+  return markNumbers(text);
 }
 
 /** The service's text as errors may show it. @param isCut - whether it may end within the token. */

@@ -45,6 +45,8 @@ interface ReadSettings {
 }
 
 const leftOut = "the session keeps at most 32 MiB of the rich outputs of runs that have not ended";
+/** Bytes of all notes that a run keeps, as in `runs.py`. */
+const mostNoteBytes = 2_097_152;
 /** A time limit is one of the place, and nothing that a reader does ends a run. */
 const endless = new AbortController().signal;
 
@@ -261,9 +263,9 @@ export function writeRecord(record: RunRecord): Buffer {
   return Buffer.from(JSON.stringify(record));
 }
 
-/** The supervisor gives back what it was given. */
+/** The supervisor gives back what it was given, unless code has taken its place. */
 function readRecord(content: Buffer): RunRecord {
-  const record: unknown = parseJson(content, { maxValues: Infinity });
+  const record: unknown = parseJson(content);
   if (isRecord(record)) return record;
   throw new Error("the supervisor's stream is not valid");
 }
@@ -272,8 +274,10 @@ function isRecord(value: unknown): value is RunRecord {
   return typeof value === "object" && value !== null && "blocks" in value && Array.isArray(value.blocks);
 }
 
+/** What a host function returns may be nested 500 levels deep, and have any names: only the length of a note bounds them. */
 function readNote(content: Buffer): RunNote {
-  const note: unknown = parseJson(content, { maxValues: Infinity });
+  const limits = { maxValues: Infinity, maxNames: Infinity, maxDepth: 510 };
+  const note: unknown = content.length > mostNoteBytes ? undefined : parseJson(content, limits);
   if (isNote(note)) return note;
   throw new Error("the supervisor's stream is not valid");
 }

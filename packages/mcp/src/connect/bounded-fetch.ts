@@ -49,7 +49,9 @@ class ValueCount {
   #isEscaped = false;
 
   add(byte: number): void {
-    if (this.#isEscaped) this.#isEscaped = false;
+    // No string of JSON contains the end of a line, so a quote in a comment of an event stream begins none.
+    if (byte === lineFeed || byte === carriageReturn) this.#isString = this.#isEscaped = false;
+    else if (this.#isEscaped) this.#isEscaped = false;
     else if (byte === quote) this.#isString = !this.#isString;
     else if (this.#isString) this.#isEscaped = byte === backslash;
     else if (valueMarks.has(byte)) this.count += 1;
@@ -57,6 +59,5 @@ class ValueCount {
 
   reset(): void {
     this.count = 0;
-    this.#isString = false;
   }
 }
