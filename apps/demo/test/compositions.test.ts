@@ -1,20 +1,29 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { AssistantAgent, CodeExecutorAgent, CodeExecutorTool } from "@fenced/agentchat";
-import { codeExecutionTool, fileTools, sandboxSession } from "@fenced/ai-sdk";
+import { codeExecutionTool, fileTools, harnessSandbox, sandboxSession } from "@fenced/ai-sdk";
 import type { CodeExecutor } from "@fenced/core";
+import { nodeListener } from "@fenced/core/runtime";
 import { eventStreamResponse, readEventStream } from "@fenced/core/web";
+import { createE2BHandler } from "@fenced/e2b";
 import { openExecutor } from "@fenced/executor-auto";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { createMcpHandler, createMcpServer } from "@fenced/mcp";
 import { AISDKChatCompletionClient } from "@fenced/model-ai-sdk";
 import { ExecutorPool, ExecutorSessions } from "@fenced/pool";
+import { skillsFrom } from "@fenced/skills";
 import { type BackendName, needs, nightly } from "@fenced/test-support";
 import { type OpenAIServer, type ScriptedAnswer, startOpenAIServer } from "@fenced/test-support/openai-server";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { generateText, stepCountIs, tool, type ToolSet } from "ai";
+import { Sandbox } from "e2b";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 
@@ -123,6 +132,54 @@ const users: Readonly<Record<string, User>> = {
     needsPrograms: true,
     use: async (executor) => (await sandboxSession(executor).run({ command: "echo 42" })).stdout,
   },
+  harnessSandbox: {
+    tells: "42\n",
+    needsPrograms: true,
+    use: async (executor) => {
+      const session = await harnessSandbox({ createExecutor: () => executor }).createSession();
+      try {
+        return (await session.run({ command: "echo 42" })).stdout;
+      } finally {
+        await session.stop();
+      }
+    },
+  },
+  "skills.tools": {
+    tells: "42\n",
+    use: async (executor) => {
+      await using skills = await skillsFrom(await skillFolder());
+      const { run_skill_script } = skills.tools(executor, { copy: true, approve: () => ({ approved: true }) });
+      if (!run_skill_script) throw new Error("there is no tool that runs scripts");
+      const args = JSON.stringify({ name: "counting", script: "count.py" });
+      return await toldByModel(
+        { run_skill_script },
+        { toolCalls: [{ id: "1", name: "run_skill_script", arguments: args }] },
+      );
+    },
+  },
+  createE2BHandler: {
+    tells: "42\n",
+    needsPrograms: true,
+    use: async (executor) => {
+      const apiKey = `e2b_${"0".repeat(40)}`;
+      await using handler = createE2BHandler({ templates: { base: () => executor }, apiKeys: [apiKey] });
+      const server = createServer(nodeListener(handler)).listen(0, "127.0.0.1");
+      try {
+        await once(server, "listening");
+        const address = server.address();
+        if (address === null || typeof address === "string") throw new Error("the server has no port");
+        const url = `http://127.0.0.1:${address.port}`;
+        const sandbox = await Sandbox.create("base", { apiKey, apiUrl: url, sandboxUrl: url });
+        await sandbox.files.write("code.py", code);
+        const { stdout } = await sandbox.commands.run("python3 code.py");
+        await sandbox.kill();
+        return stdout;
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+  },
   createMcpServer: {
     tells: "42\n",
     use: async (executor) => {
@@ -182,6 +239,17 @@ const users: Readonly<Record<string, User>> = {
     },
   },
 };
+
+/** A folder with a skill that has a script. */
+async function skillFolder(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), "fenced-skills-"));
+  endings.push(() => rm(folder, { recursive: true }));
+  await mkdir(path.join(folder, "counting"));
+  const heading = "---\nname: counting\ndescription: Counts.\n---\n";
+  await writeFile(path.join(folder, "counting", "SKILL.md"), `${heading}Run count.py.\n`);
+  await writeFile(path.join(folder, "counting", "count.py"), `${code}\n`);
+  return folder;
+}
 
 function modelOf({ baseURL }: OpenAIServer) {
   return createOpenAICompatible({ name: "test", baseURL })("test-model");

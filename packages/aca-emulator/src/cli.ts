@@ -41,7 +41,10 @@ const program = new Command("aca-emulator")
   .option("--fault <json>", 'a fault to inject, such as {"kind":"drop","rate":0.05}; repeatable', fault)
   .action(run);
 
-await program.parseAsync();
+await program.parseAsync().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? inOptions(error) : String(error)}\n`);
+  process.exitCode = 1;
+});
 
 async function run(flags: Flags): Promise<void> {
   const { pool, fault: faults, allowHost, ...rest } = flags;
@@ -57,6 +60,19 @@ async function run(flags: Flags): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => void emulator.stop().then(() => process.exit(0)));
   }
+}
+
+/** What an error says, with the library's options called as they are on the command line. */
+function inOptions(error: Error): string {
+  if ("code" in error && error.code === "EADDRINUSE") return `${error.message}. Choose another --port.`;
+  return error.message
+    .replace(/^startAcaEmulator: the option "(\w+)"/, (_, name: string) => flagOf(name))
+    .replaceAll("set `namespaces` to false", "set --no-namespaces")
+    .replaceAll("`python`", "--python");
+}
+
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 function collect(name: string, before: readonly string[] = []): string[] {

@@ -2,28 +2,33 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ContainerCreateOptions } from "dockerode";
-import { runtimeFilters } from "./container-runtime.ts";
+import { runtimeFilters, runtimeKernel } from "./container-runtime.ts";
 import { dockerReason } from "./daemon-calls.ts";
 import { type DaemonFacts, warnAbout } from "./daemon-facts.ts";
 import type { DaemonClient } from "./find-daemon.ts";
-import { seccompProfile } from "./seccomp-profile.ts";
+import { seccompProfile, userSpaceSeccompProfile } from "./seccomp-profile.ts";
 
 /**
  * Creates a container with a system call filter that keeps code from leaving setuid programs in a directory of the
  * host, where they would give other users its owner's rights. The filter replaces the daemon's own. If the daemon's
  * administrator chose another one, or it has none, the container is created without ours and this process warns once
- * (`FENCED_DOCKER_SETUID`).
+ * (`FENCED_DOCKER_SETUID`). In gVisor, each container needs it, because no thread starts with the daemon's own.
  *
+ * @param shares - the container is hardened and shares a directory with the host.
  * @param create - creates the container with the given options.
  */
 export async function createWithFilter<T>(
   daemon: DaemonClient,
   facts: DaemonFacts,
   options: ContainerCreateOptions,
+  shares: boolean,
   create: (options: ContainerCreateOptions) => Promise<T>,
 ): Promise<T> {
   const runtime = options.HostConfig?.Runtime;
-  if (!runtimeFilters(facts.runtimes, runtime)) {
+  const filters = runtimeFilters(facts.runtimes, runtime);
+  const inUserSpace = runtimeKernel(facts.runtimes, runtime) === "user-space";
+  if (!shares && !(inUserSpace && filters && facts.filter === "replaceable")) return create(options);
+  if (!filters) {
     const name = runtime ?? facts.runtimes.byDefault ?? "that it uses";
     warnUnfiltered(
       daemon,
@@ -34,8 +39,9 @@ export async function createWithFilter<T>(
     const why = facts.filter === "chosen" ? "its administrator chose another system call filter" : "it has no seccomp";
     return createUnfiltered(daemon, why, () => create(options));
   }
+  const profile = inUserSpace ? userSpaceSeccompProfile : seccompProfile;
   try {
-    return await create(withFilter(options, seccompProfile));
+    return await create(withFilter(options, profile));
   } catch (error) {
     if (!wantsFile(error)) throw error;
   }
@@ -43,7 +49,7 @@ export async function createWithFilter<T>(
   const directory = await mkdtemp(path.join(tmpdir(), "fenced-seccomp-"));
   try {
     const file = path.join(directory, "profile.json");
-    await writeFile(file, seccompProfile);
+    await writeFile(file, profile);
     return await create(withFilter(options, file));
   } catch (error) {
     if (!wantsFile(error)) throw error;

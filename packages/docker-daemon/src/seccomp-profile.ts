@@ -32,10 +32,13 @@ function without(bits: number, index: number): Condition {
   return { index, op: "SCMP_CMP_MASKED_EQ", value: bits, valueTwo: 0 };
 }
 
+/** These keep their arguments in memory, so that a filter does not see them; C libraries fall back to calls that it sees. */
+function hide(...names: readonly string[]): Rule {
+  return { names, action: "SCMP_ACT_ERRNO", errnoRet: errors.ENOSYS };
+}
+
 const rules: readonly Rule[] = [
   allow(harmlessSystemCalls),
-  // These keep their arguments in memory, so that a filter does not see them; C libraries fall back to calls that it sees.
-  { names: ["clone3", "openat2"], action: "SCMP_ACT_ERRNO", errnoRet: errors.ENOSYS },
   allow(["clone"], without(newNamespaces, 0)),
   allow(["socket"], { index: 0, op: "SCMP_CMP_NE", value: hypervisorSockets }),
   ...personalities.map((value) => allow(["personality"], { index: 0, op: "SCMP_CMP_EQ", value })),
@@ -48,17 +51,28 @@ const rules: readonly Rule[] = [
   allow(["openat"], without(setIdBits, 3)),
 ];
 
+function profile(own: readonly Rule[]): string {
+  return JSON.stringify({
+    defaultAction: "SCMP_ACT_ERRNO",
+    defaultErrnoRet: errors.EPERM,
+    archMap: [
+      { architecture: "SCMP_ARCH_X86_64", subArchitectures: ["SCMP_ARCH_X86", "SCMP_ARCH_X32"] },
+      { architecture: "SCMP_ARCH_AARCH64", subArchitectures: ["SCMP_ARCH_ARM"] },
+    ],
+    syscalls: [...rules, ...own],
+  });
+}
+
 /**
  * The system call filter of a hardened container that shares a directory with the host, in the format of Docker and
  * Podman. It is as strict as theirs, which it replaces, and also refuses the setuid and setgid bits on files, because
  * on a shared directory these outlive the container. Only for x64 and arm64.
  */
-export const seccompProfile: string = JSON.stringify({
-  defaultAction: "SCMP_ACT_ERRNO",
-  defaultErrnoRet: errors.EPERM,
-  archMap: [
-    { architecture: "SCMP_ARCH_X86_64", subArchitectures: ["SCMP_ARCH_X86", "SCMP_ARCH_X32"] },
-    { architecture: "SCMP_ARCH_AARCH64", subArchitectures: ["SCMP_ARCH_ARM"] },
-  ],
-  syscalls: rules,
-});
+export const seccompProfile: string = profile([hide("clone3", "openat2")]);
+
+/**
+ * The same for gVisor, whose older versions refuse a system call always with `EPERM`: C libraries then do not fall back
+ * from `clone3`, so that no thread starts. The namespaces that it makes there are those of gVisor's kernel, not of the
+ * machine's.
+ */
+export const userSpaceSeccompProfile: string = profile([allow(["clone3"]), hide("openat2")]);

@@ -1,29 +1,17 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { needs } from "@fenced/test-support";
 import { playHost } from "@fenced/test-support/loopback-hosts";
 import { Sandbox } from "e2b";
 import { describe, expect, it } from "vitest";
 import { parseOptions, UsageError } from "../src/cli/parse-options.ts";
 import { CliTemplates } from "../src/cli/templates.ts";
+import { startCommand } from "./support/start-command.ts";
 import { apiKey } from "./support/start-server.ts";
-
-const program = fileURLToPath(new URL("../src/cli.ts", import.meta.url));
-
-function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const options = ["--conditions=@fenced/source", "--import", "tsx", program, ...args];
-  const child = spawn(process.execPath, options, { env: { ...process.env, ...env } });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const line = async (): Promise<string> => String((await lines.next()).value);
-  return { child, line };
-}
 
 describe("fenced-e2b", () => {
   it.each([
@@ -42,7 +30,7 @@ describe("fenced-e2b", () => {
   });
 
   it("shows one default of each option", async () => {
-    const { child } = start(["--help"]);
+    const { child } = startCommand(["--help"]);
     const shown = await text(child.stdout);
     expect(shown.replaceAll(/\s+/g, " ")).toContain("repeatable (default: base=python:3-slim) --port");
     expect(shown).not.toContain("default: []");
@@ -53,7 +41,7 @@ describe("fenced-e2b", () => {
     await once(taken, "listening");
     const address = taken.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
-    const { child } = start(["--port", String(port), "--host", "::1"]);
+    const { child } = startCommand(["--port", String(port), "--host", "::1"]);
     const said = text(child.stderr);
     expect(await once(child, "close")).toEqual([2, null]);
     expect(await said).toBe(
@@ -63,7 +51,7 @@ describe("fenced-e2b", () => {
   });
 
   it("says at its start which template cannot be started", { ...needs("docker"), timeout: 120_000 }, async () => {
-    const { child } = start(["--template", "base=fenced-test/there-is-no-such-image"]);
+    const { child } = startCommand(["--template", "base=fenced-test/there-is-no-such-image"]);
     try {
       let said = "";
       for await (const piece of child.stderr) {
@@ -81,7 +69,7 @@ describe("fenced-e2b", () => {
     "serves containers in which /home/user is the home directory",
     { ...needs("docker"), timeout: 120_000 },
     async () => {
-      const { child, line } = start(["--template", "base=fenced-test:python"], { FENCED_E2B_API_KEY: apiKey });
+      const { child, line } = startCommand(["--template", "base=fenced-test:python"], { FENCED_E2B_API_KEY: apiKey });
       try {
         const url = await line();
         const sandbox = await Sandbox.create("base", { apiKey, apiUrl: url, sandboxUrl: url });
@@ -101,15 +89,15 @@ describe("fenced-e2b", () => {
   it("loses no sandbox when it is killed, with --state", { ...needs("docker"), timeout: 240_000 }, async () => {
     const state = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
     const args = ["--template", "base=fenced-test:python", "--state", state];
-    const first = start(args, { FENCED_E2B_API_KEY: apiKey });
-    let second: ReturnType<typeof start> | undefined;
+    const first = startCommand(args, { FENCED_E2B_API_KEY: apiKey });
+    let second: ReturnType<typeof startCommand> | undefined;
     try {
       const url = await first.line();
       const created = await Sandbox.create("base", { apiKey, apiUrl: url, sandboxUrl: url, timeoutMs: 600_000 });
       await created.commands.run("echo one > one.txt; echo two > /tmp/two.txt");
       first.child.kill("SIGKILL");
       await once(first.child, "close");
-      second = start(args, { FENCED_E2B_API_KEY: apiKey });
+      second = startCommand(args, { FENCED_E2B_API_KEY: apiKey });
       const next = await second.line();
       const sandbox = await Sandbox.connect(created.sandboxId, { apiKey, apiUrl: next, sandboxUrl: next });
       expect((await sandbox.commands.run("cat one.txt /tmp/two.txt")).stdout).toBe("one\ntwo\n");
@@ -185,7 +173,9 @@ except urllib.error.HTTPError as error:
     "runs sandboxes of this machine, with a random key",
     { ...needs("bubblewrap", "python3"), timeout: 120_000 },
     async () => {
-      const { child, line } = start(["--template", "base=os-sandbox", "--ready", "2"], { FENCED_E2B_API_KEY: "" });
+      const { child, line } = startCommand(["--template", "base=os-sandbox", "--ready", "2"], {
+        FENCED_E2B_API_KEY: "",
+      });
       try {
         const url = await line();
         const key = (await line()).replace("E2B_API_KEY=", "");

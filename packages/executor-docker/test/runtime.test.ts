@@ -46,6 +46,15 @@ describe("the OCI runtime", needs("docker"), () => {
     expect((await stat(join(workDir, "program"))).mode & 0o7000).toBe(0);
   });
 
+  it.each([true, false])("starts threads in gVisor, too, with hardened: %j", needs("gvisor"), async (hardened) => {
+    await using executor = createExecutor({ runtime: "runsc", hardened });
+    const code = `import threading
+thread = threading.Thread(target=print, args=("from a thread",))
+thread.start()
+thread.join()`;
+    expect(await printed(executor, "python", code)).toBe("from a thread");
+  });
+
   it("leaves the machine's /dev/null to its owner, also in an image without Python", needs("gvisor"), async () => {
     const before = await stat("/dev/null");
     await using executor = createExecutor({ image: nodeImage, runtime: "runsc" });

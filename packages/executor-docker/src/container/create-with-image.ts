@@ -54,9 +54,9 @@ export async function createWithImage(
   const { options, daemon, name, leash } = request;
   const facts = await daemonFacts(daemon);
   const create = (given: ContainerCreateOptions) => leash.creating(() => createContainer(daemon.docker, given));
-  const shares = bound || Object.keys(options.extraVolumes ?? {}).some(isPath);
-  const attempt = () =>
-    shares && options.hardened !== false ? createWithFilter(daemon, facts, settings, create) : create(settings);
+  const mounts = bound || Object.keys(options.extraVolumes ?? {}).some(isPath);
+  const shares = mounts && options.hardened !== false;
+  const attempt = () => createWithFilter(daemon, facts, settings, shares, create);
   const image = { image: imageOf(request), pull: options.pull ?? "missing", onProgress: options.onPullProgress };
   if (image.pull === "always") await ensureImage(daemon.docker, image, signal);
   try {

@@ -72,7 +72,8 @@ export async function createJupyterContainer(
   const planned = await containerOptions(loaded, daemon, settings, owner);
   const create = (given: ContainerCreateOptions) => leash.creating(() => loaded.createContainer(daemon.docker, given));
   if (options.hardened === false || bind === undefined) {
-    return { container: await create(planned), mounts: [], systemKernel };
+    const container = await loaded.createWithFilter(daemon, facts, planned, false, create);
+    return { container, mounts: [], systemKernel };
   }
   const option = options.bindDir === undefined ? "workDir" : "bindDir";
   const { source } = bind;
@@ -80,7 +81,7 @@ export async function createJupyterContainer(
   // A `bindDir` is a path of another host, or of the one around this container.
   const isOurs = options.bindDir === undefined;
   return {
-    container: await loaded.createWithFilter(daemon, facts, planned, create),
+    container: await loaded.createWithFilter(daemon, facts, planned, true, create),
     mounts: isOurs ? [{ source, target: workspacePath, identity: checked.get(source) }] : [],
     systemKernel,
   };
