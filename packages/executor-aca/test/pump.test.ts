@@ -274,7 +274,7 @@ threading.Thread(target=end).start()`;
     expect((await run(executor, code)).exitCode).toBe(0);
     // Not as soon as the block has ended there, because the scribe still has to report that.
     await executor.files.write("over", "");
-    await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 60_000 }).toBe(2);
     expect(await run(executor, "print(1)")).toMatchObject({ exitCode: 0, output: "1\n", stateLost: true });
   });
 

@@ -137,7 +137,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
   });
 
   // Otherwise it would end only when the supervisor counts as hung.
-  it("a start whose supervisor never answers can be aborted", { timeout: 40_000 }, async () => {
+  it("a start whose supervisor never answers can be aborted", { timeout: 120_000 }, async () => {
     const containerName = `fenced-test-${process.pid}-hangs`;
     await startForeignContainer(containerName);
     try {
@@ -148,7 +148,7 @@ describe("faults", { ...needs("docker"), ...patient }, () => {
       const aborting = new AbortController();
       const started = executor.start({ signal: aborting.signal });
       const running = async () => docker("exec", containerName, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
-      await expect.poll(running, { timeout: 30_000 }).toContain("sleep 1234");
+      await expect.poll(running, { timeout: 60_000 }).toContain("sleep 1234");
       const reason = new Error("enough");
       aborting.abort(reason);
       await expect(started).rejects.toBe(reason);

@@ -21,7 +21,7 @@ function create(options: Partial<SshExecutorOptions> = {}): SshCommandLineCodeEx
 
 /** Nothing is left on the other side. */
 async function gone(): Promise<void> {
-  await expect.poll(async () => server?.remains(), { timeout: 15_000 }).toEqual([]);
+  await expect.poll(async () => server?.remains(), { timeout: 60_000 }).toEqual([]);
 }
 
 describe("an ordinary account", needs("ssh", "root", "python3", "bash", "node"), () => {

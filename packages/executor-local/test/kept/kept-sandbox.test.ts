@@ -159,7 +159,7 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
     await writeFile(path.join(workDir, "go"), "");
     await expect.poll(() => readdir(workDir)).toContain("asking");
     const second = await connect(handle);
-    await expect.poll(() => readdir(workDir), { timeout: 30_000 }).toContain("answer");
+    await expect.poll(() => readdir(workDir), { timeout: 60_000 }).toContain("answer");
     expect(await readFile(path.join(workDir, "answer"), "utf8")).toContain("GET /page");
     const refused = "import urllib.request\nurllib.request.urlopen('https://evil.example')";
     const result = await second.executeCodeBlocks([{ language: "python", code: refused }]);
@@ -213,12 +213,13 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
     const { handle } = executor;
     if (!handle) throw new Error("no handle");
     process.kill(await serverOf(handle), "SIGKILL");
-    await expect.poll(() => reasons, { timeout: 30_000 }).toEqual([expect.stringMatching(/^The session is lost: /)]);
+    await expect.poll(() => reasons, { timeout: 60_000 }).toEqual([expect.stringMatching(/^The session is lost: /)]);
     expect((await executor.executeCodeBlocks([{ language: "bash", code: "echo again" }])).output).toBe("again\n");
     expect(executor.handle).not.toEqual(handle);
     // Its processes have the executor's mark, as the new ones do.
-    expect((await remainsOf(handle)).filter((each) => !each.startsWith("process"))).toEqual([]);
-    expect((await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_TEST_IN_SANDBOX", "1"))).toEqual([]);
+    await expect.poll(async () => (await remainsOf(handle)).filter((each) => !each.startsWith("process"))).toEqual([]);
+    const left = async () => (await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_TEST_IN_SANDBOX", "1"));
+    await expect.poll(left).toEqual([]);
   });
 
   it("says why it does not start, and leaves nothing", async () => {
