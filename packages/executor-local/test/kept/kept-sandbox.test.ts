@@ -208,8 +208,8 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
   it("ends with its server, and the next call has another one", async () => {
     const reasons: string[] = [];
     const executor = createSandboxed({ onSessionLost: (reason) => reasons.push(reason) });
-    const left = "(FENCED_TEST_IN_SANDBOX=1 setsid sleep 1000 &) >/dev/null 2>&1; echo started";
-    expect((await executor.executeCodeBlocks([{ language: "bash", code: left }])).output).toBe("started\n");
+    const leave = "(FENCED_TEST_IN_SANDBOX=1 setsid sleep 1000 &) >/dev/null 2>&1; echo started";
+    expect((await executor.executeCodeBlocks([{ language: "bash", code: leave }])).output).toBe("started\n");
     const { handle } = executor;
     if (!handle) throw new Error("no handle");
     process.kill(await serverOf(handle), "SIGKILL");
@@ -218,7 +218,8 @@ describe("a sandbox with keepAliveMs", needs("python3", "bash", "node", "bubblew
     expect(executor.handle).not.toEqual(handle);
     // Its processes have the executor's mark, as the new ones do.
     await expect.poll(async () => (await remainsOf(handle)).filter((each) => !each.startsWith("process"))).toEqual([]);
-    const left = async () => (await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_TEST_IN_SANDBOX", "1"));
+    const left = async () =>
+      (await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_TEST_IN_SANDBOX", "1"));
     await expect.poll(left).toEqual([]);
   });
 
