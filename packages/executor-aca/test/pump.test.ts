@@ -123,7 +123,7 @@ print(value, earlier.poll(), *[os.path.exists(f"/proc/{pid}/exe") for pid in (ch
     await run(executor, "value = 42");
     // Native code that holds Python's lock, so that no other thread of the interpreter runs.
     const code = "import ctypes\nprint('printed')\nctypes.PyDLL(None).sleep(100)";
-    const result = await run(executor, code, { timeoutMs: 3000 });
+    const result = await run(executor, code, { timeoutMs: 8000 });
     expect(result).toMatchObject({ timedOut: true, exitCode: 124, stdout: "printed\n", stateLost: true });
     expect((await run(executor, "print('value' in globals())")).output).toBe("False\n");
   });

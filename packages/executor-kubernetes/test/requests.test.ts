@@ -105,7 +105,7 @@ describe("the API server", needs("kubernetes", "root"), () => {
     // Ten, and then one a second.
     expect(execs()).toBeLessThan(25);
     expect(await printed(executor, "print('again')")).toBe("again");
-  }, 60_000);
+  }, 120_000);
 
   it("gets seven requests for a session on a claimed pod", async () => {
     await applyResources();

@@ -55,7 +55,7 @@ print(os.getpid(), flush=True)
 ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
 `;
     const blocks = [{ language: "python", code }];
-    const { stdout, timedOut } = await executor.executeCodeBlocks(blocks, { timeoutMs: 5000 });
+    const { stdout, timedOut } = await executor.executeCodeBlocks(blocks, { timeoutMs: 12_000 });
     expect([stdout, timedOut]).toEqual([expect.stringMatching(/^\d+\n$/), true]);
     expect((await listProcesses()).filter(({ pid }) => pid === Number(stdout))).toEqual([]);
   });

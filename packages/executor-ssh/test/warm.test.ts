@@ -141,14 +141,14 @@ describe("hostile code, over ssh with warm Python", needs("ssh", "python3", "bas
     const executor = warm({ workDir: await temporaryDirectory(), onSessionLost: (reason) => lost.push(reason) });
     const [left, word] = [seconds(), seconds()];
     await bash(executor, `touch kept; setsid sleep ${left} >/dev/null 2>&1 &`);
-    expect(await commandsWith(`sleep ${left}`)).toHaveLength(1);
+    await expect.poll(() => commandsWith(`sleep ${left}`)).toHaveLength(1);
     const code = `${findOthers}
 subprocess.Popen(["sleep", "${word}"], start_new_session=True)
 os.kill(supervisor, signal.SIGKILL)
 time.sleep(300)`;
     await expect(python(executor, code)).rejects.toThrow(BackendUnavailableError);
-    expect(await commandsWith(`sleep ${word}`)).toEqual([]);
-    expect(await commandsWith(`sleep ${left}`)).toEqual([]);
+    await expect.poll(() => commandsWith(`sleep ${word}`)).toEqual([]);
+    await expect.poll(() => commandsWith(`sleep ${left}`)).toEqual([]);
     expect(lost).toEqual([expect.stringMatching(/The supervisor on fenced-test was lost/)]);
     expect(await bash(executor, "ls kept")).toMatchObject({ exitCode: 0, output: "kept\n", stateLost: true });
     await expect.poll(() => waiting(executor), { timeout: 60_000 }).toBeGreaterThan(0);
@@ -216,7 +216,7 @@ print(shepherd)`;
     // The block has ended, so nobody looks for what it left when its shepherd dies, and the supervisor adopts that.
     await python(executor, `import os, signal\nos.kill(${Number(stdout)}, signal.SIGKILL)`);
     await expect.poll(async () => (await listProcesses()).some(({ pid }) => pid === Number(stdout))).toBe(false);
-    expect(await commandsWith(`sleep ${word}`)).toHaveLength(1);
+    await expect.poll(() => commandsWith(`sleep ${word}`)).toHaveLength(1);
     await executor.restart();
     expect(await commandsWith(`sleep ${word}`)).toEqual([]);
     await expect.poll(() => waiting(executor), { timeout: 60_000 }).toBeGreaterThan(0);
