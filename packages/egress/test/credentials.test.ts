@@ -124,7 +124,7 @@ describe("credentials", needs("openssl"), () => {
     ["is null", (): string => null as never],
     ["never resolves", () => new Promise<string>(() => {})],
   ])("a value that %s fails the request, and is not shown", async (_, value) => {
-    const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 1000 });
+    const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 4000 });
     const socket = await open(proxy, port);
     socket.write(request("/"));
     const answer = await everything(socket);
