@@ -114,7 +114,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     teardownTimeout: 10_000,
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: 60_000 } },
     passWithNoTests: true,
     // Dozens of tasks load the same sources.
     experimental: {

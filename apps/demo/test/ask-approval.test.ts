@@ -10,7 +10,7 @@ async function answer(...answers: readonly string[]): Promise<DemoOutcome> {
   let shown = "";
   child.stdout.on("data", (text: string) => (shown += text));
   for (const [index, line] of answers.entries()) {
-    await expect.poll(() => shown.split(question).length - 1, { timeout: 20_000 }).toBe(index + 1);
+    await expect.poll(() => shown.split(question).length - 1, { timeout: 60_000 }).toBe(index + 1);
     child.stdin.write(line);
   }
   return outcome;

@@ -100,7 +100,7 @@ describe("a signal", () => {
     );
     await using server = await startOpenAIServer([program]);
     const { child, outcome } = startDemo([...local], { ...environment(server), TMPDIR: folder });
-    await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, "utf8"), { timeout: 20_000 }).toBeTruthy();
+    await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, "utf8"), { timeout: 60_000 }).toBeTruthy();
     child.kill("SIGINT");
     const { exitCode, stdout, stderr } = await outcome;
     expect(exitCode).toBe(130);
@@ -113,7 +113,7 @@ describe("a signal", () => {
   it("stops the wait for a model", async () => {
     await using server = await startOpenAIServer([{ delayMs: Infinity }]);
     const { child, outcome } = startDemo([...local], environment(server));
-    await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => server.requests.length, { timeout: 60_000 }).toBe(1);
     child.kill("SIGTERM");
     expect(await outcome).toMatchObject({ exitCode: 143, stderr: "\nTerminated.\n" });
     expect(await server.requests[0]?.aborted).toBe(true);

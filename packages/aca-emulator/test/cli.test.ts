@@ -51,7 +51,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
     },
   );
 
-  it("exits with code 1 on invalid flags", { timeout: 60_000 }, async () => {
+  it("exits with code 1 on invalid flags", { timeout: 120_000 }, async () => {
     for (const flags of [
       ["--port", "many"],
       ["--pool", "Ruby"],

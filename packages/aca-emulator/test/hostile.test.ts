@@ -94,7 +94,7 @@ out`;
 
   it.each(["SIGSTOP", "SIGKILL"])(
     "may be a supervisor that got %s: the execution ends, and the session with everything that it started",
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async (signal) => {
       const pids = join(await outside(), "pids");
       await using client = await Client.open({ namespaces: false });

@@ -163,6 +163,6 @@ describe("agents with a real executor", needs("python3"), () => {
 
 async function appears(path: string): Promise<string> {
   const read = (): Promise<string> => readFile(path, "utf8").catch(() => "");
-  await expect.poll(read, { timeout: 10_000 }).toMatch(/^\d+$/);
+  await expect.poll(read, { timeout: 60_000 }).toMatch(/^\d+$/);
   return read();
 }

@@ -57,7 +57,7 @@ x, hangs = [1], Hangs()
     const taken = executor.checkpoint({ store, variables: true, signal: cancelling.signal });
     const failure = taken.catch(String);
     const hasBegun = async () => (await executor.files.list()).some(({ path }) => path === "begun");
-    await expect.poll(hasBegun, { timeout: 30_000 }).toBe(true);
+    await expect.poll(hasBegun, { timeout: 60_000 }).toBe(true);
     cancelling.abort(new Error("enough"));
     expect(await failure).toContain("enough");
     const { output, stateLost } = await executor.executeCodeBlocks([{ language: "python", code: "print(x)" }]);

@@ -36,7 +36,7 @@ describe("fenced-e2b", () => {
     expect(shown).not.toContain("default: []");
   });
 
-  it("says that its port is taken, without a stack trace", { timeout: 60_000 }, async () => {
+  it("says that its port is taken, without a stack trace", { timeout: 120_000 }, async () => {
     const taken = createServer().listen(0, "::1");
     await once(taken, "listening");
     const address = taken.address();

@@ -136,7 +136,7 @@ END`);
     await expect(sandbox.files.list("many", { depth: 9 })).rejects.toThrow(/longer than 16 MiB/);
     // What others do at the same time goes on.
     expect(await sandbox.files.exists("odd/old")).toBe(true);
-  }, 30_000);
+  }, 120_000);
 
   it(
     "that stops the program which serves files makes its client wait, and no longer",

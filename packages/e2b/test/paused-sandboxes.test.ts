@@ -67,7 +67,7 @@ describe("paused sandboxes", needs("python3", "bash"), () => {
     await waking.files.write("one.txt", "one");
     for (const sandbox of [waking, sleeping]) {
       await sandbox.setTimeout(0);
-      await expect.poll(async () => (await sandbox.getInfo()).state, { timeout: 20_000 }).toBe("paused");
+      await expect.poll(async () => (await sandbox.getInfo()).state, { timeout: 60_000 }).toBe("paused");
     }
     // Not for those without a token.
     for (const headers of [{}, { "x-access-token": "wrong" }, { "e2b-sandbox-port": "8000" }]) {

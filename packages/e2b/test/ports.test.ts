@@ -31,7 +31,12 @@ async function withProgram(server: TestServer, options: object = {}): Promise<Sa
   const sandbox = await Sandbox.create("base", { ...server.client, ...options });
   await sandbox.files.write("program.py", program);
   const listening = new Promise<string>((resolve, reject) => {
-    const running = { background: true, timeoutMs: 0, onStdout: resolve } as const;
+    let said = "";
+    const onStdout = (piece: string): void => {
+      said += piece;
+      if (said.endsWith("\n")) resolve(said);
+    };
+    const running = { background: true, timeoutMs: 0, onStdout } as const;
     sandbox.commands.run("python3 program.py", running).then((command) => {
       // It ends with its sandbox.
       command.wait().catch(() => {});

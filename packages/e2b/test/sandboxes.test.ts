@@ -1,5 +1,4 @@
 import { type IncomingMessage, request } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { Sandbox, SandboxNotFoundError, TimeoutError } from "e2b";
@@ -154,11 +153,12 @@ describe("sandboxes", needs("python3", "bash"), () => {
   });
 
   it("are not left behind by clients that leave, or a server that closes, during their creation", async () => {
-    let go: () => void = () => {};
+    let [asked, go] = [0, (): void => {}];
     const executors: LocalCommandLineCodeExecutor[] = [];
     const server = await startServer({
       templates: {
         base: async () => {
+          asked += 1;
           await new Promise<void>((resolve) => {
             go = resolve;
           });
@@ -172,12 +172,12 @@ describe("sandboxes", needs("python3", "bash"), () => {
     const leaving = new AbortController();
     const init = { method: "POST", headers: { "x-api-key": apiKey }, body: '{"templateID": "base"}' };
     const left = fetch(`${server.url}/v2/sandboxes`, { ...init, signal: leaving.signal }).catch(() => "left");
-    await sleep(100);
+    await expect.poll(() => asked).toBe(1);
     leaving.abort();
     await left;
     go();
     const closed = fetch(`${server.url}/v2/sandboxes`, init);
-    await sleep(200);
+    await expect.poll(() => asked).toBe(2);
     expect(await list()).toEqual([]);
     const closing = server[Symbol.asyncDispose]();
     go();

@@ -41,9 +41,9 @@ describe("transfers that break", needs("python3", "bash"), () => {
     const all = { ...headers, ...more, "content-length": "1000000" };
     const socket = rawRequest(server.url, `POST /files?path=${name}`, all);
     socket.write(body);
-    await expect.poll(() => sandbox.files.exists(name), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => sandbox.files.exists(name), { timeout: 60_000 }).toBe(true);
     socket.destroy();
-    await expect.poll(() => open(name), { timeout: 20_000 }).toBe("0");
+    await expect.poll(() => open(name), { timeout: 60_000 }).toBe("0");
   });
 
   it.each([

@@ -109,7 +109,7 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     const refused = await pip("evil.example");
     expect(refused.code).toBe(1);
     expect(refused.output).toContain("evil.example is not in this executor's network policy");
-  }, 60_000);
+  }, 120_000);
 
   test("npm installs only from a listed registry through the proxy", async () => {
     const directory = await temporary();
@@ -152,5 +152,5 @@ with zipfile.ZipFile(sys.argv[1], "w") as z:
     const refused = await npm("evil.example", "other");
     expect(refused.code).not.toBe(0);
     expect(proxy.decisions.at(-1)).toMatchObject({ allowed: false, host: "evil.example" });
-  }, 60_000);
+  }, 120_000);
 });

@@ -124,7 +124,7 @@ describe("credentials", needs("openssl"), () => {
     ["is null", (): string => null as never],
     ["never resolves", () => new Promise<string>(() => {})],
   ])("a value that %s fails the request, and is not shown", async (_, value) => {
-    const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 1000 });
+    const { proxy, port, requests } = await start({ value }, { connectTimeoutMs: 4000 });
     const socket = await open(proxy, port);
     socket.write(request("/"));
     const answer = await everything(socket);
@@ -142,9 +142,9 @@ describe("credentials", needs("openssl"), () => {
     const proxy = await startProxy({ allow: ["api.example", "127.0.0.1"], credentials });
     const client = await open(proxy, port);
     client.write(request("/"));
-    const arrived = await vi.waitUntil(() => upstream);
+    const arrived = await vi.waitUntil(() => upstream, { timeout: 60_000 });
     client.destroy();
-    await vi.waitUntil(() => proxy.proxy.connections === 0);
+    await vi.waitUntil(() => proxy.proxy.connections === 0, { timeout: 60_000 });
     // The host answers only now, as a slow one would.
     const host = connect(hostPort, "127.0.0.1");
     onTestFinished(() => void host.destroy());

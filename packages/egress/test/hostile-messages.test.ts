@@ -8,7 +8,7 @@ test("a chunked body stays a body, even if thousands of headers come before Tran
     socket.on("data", (chunk: Buffer) => received.push(chunk.toString()));
     socket.on("data", () => received.join("").endsWith("0\r\n\r\n") && socket.end("HTTP/1.1 204 Done\r\n\r\n"));
   });
-  const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"], idleTimeoutMs: 2000 });
+  const proxy = await startProxy({ allow: ["good.example", "127.0.0.1"], idleTimeoutMs: 30_000 });
   const smuggled = "GET /other HTTP/1.1\r\nHost: a\r\n\r\n";
   const body = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
   const headers = `${"a:\r\n".repeat(2100)}Transfer-Encoding: chunked\r\nConnection: close\r\n`;

@@ -331,7 +331,7 @@ describe("placeholders", needs("openssl"), () => {
     const proxy = await startProxy({
       allow: ["api.example", "127.0.0.1"],
       credentials: [{ host: `api.example:${port}`, placeholder, value: () => secret }],
-      idleTimeoutMs: 300,
+      idleTimeoutMs: 3000,
     });
     const socket = await open({ proxy, port });
     socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");

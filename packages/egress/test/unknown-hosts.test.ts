@@ -109,7 +109,7 @@ describe("a host that is not listed", () => {
   test("is refused while there is no answer for long", async () => {
     const port = await playHost();
     const { asked, onUnknownHost } = questions();
-    const proxy = await startProxy({ allow: listed, onUnknownHost, idleTimeoutMs: 500 });
+    const proxy = await startProxy({ allow: listed, onUnknownHost, idleTimeoutMs: 3000 });
     expect(await ask(proxy, "new.example", port)).toContain("without an answer so far");
     asked[0]?.answer(true);
     expect(await ask(proxy, "new.example", port)).toContain("host of");

@@ -261,7 +261,7 @@ test.each(refusals)("a proxy that %s is a refusal that says what to do", async (
   const proxy = await startProxy({
     allow: ["a.example"],
     upstreamProxy: { url: `http://127.0.0.1:${upstream.port}`, ...credentials },
-    ...(name === "hangs" ? { connectTimeoutMs: 300 } : {}),
+    ...(name === "hangs" ? { connectTimeoutMs: 2000 } : {}),
   });
   const answers = [await inside(proxy, "a.example:443"), await exchange(proxy, get("http://a.example:443/"))];
   for (const text of answers) expect(text).toMatch(reason);

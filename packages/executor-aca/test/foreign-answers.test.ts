@@ -83,7 +83,7 @@ describe("an answer that is not the service's", () => {
     expect(message).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
   });
 
-  it("is not read without limit", { timeout: 60_000 }, async () => {
+  it("is not read without limit", { timeout: 120_000 }, async () => {
     let sent = 0;
     const executor = await executorOf((_, response) => {
       const piece = Buffer.alloc(1_048_576, " ");

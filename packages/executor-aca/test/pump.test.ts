@@ -123,7 +123,7 @@ print(value, earlier.poll(), *[os.path.exists(f"/proc/{pid}/exe") for pid in (ch
     await run(executor, "value = 42");
     // Native code that holds Python's lock, so that no other thread of the interpreter runs.
     const code = "import ctypes\nprint('printed')\nctypes.PyDLL(None).sleep(100)";
-    const result = await run(executor, code, { timeoutMs: 3000 });
+    const result = await run(executor, code, { timeoutMs: 8000 });
     expect(result).toMatchObject({ timedOut: true, exitCode: 124, stdout: "printed\n", stateLost: true });
     expect((await run(executor, "print('value' in globals())")).output).toBe("False\n");
   });
@@ -274,7 +274,7 @@ threading.Thread(target=end).start()`;
     expect((await run(executor, code)).exitCode).toBe(0);
     // Not as soon as the block has ended there, because the scribe still has to report that.
     await executor.files.write("over", "");
-    await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => executor.files.list().then((files) => files.length), { timeout: 60_000 }).toBe(2);
     expect(await run(executor, "print(1)")).toMatchObject({ exitCode: 0, output: "1\n", stateLost: true });
   });
 

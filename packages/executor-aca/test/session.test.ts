@@ -77,7 +77,7 @@ describe("a session", needs("python3"), () => {
     await using setting = await Setting.open();
     const executor = setting.executor();
     await run(executor, "value = 1");
-    const signal = AbortSignal.timeout(1500);
+    const signal = AbortSignal.timeout(4000);
     await expect(run(executor, "while True: pass", { signal })).rejects.toSatisfy((error) => error === signal.reason);
     expect(await run(executor, "print('value' in globals())")).toMatchObject({ output: "False\n", stateLost: true });
     expect((await run(executor, "1")).stateLost).toBe(false);

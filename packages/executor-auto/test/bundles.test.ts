@@ -27,7 +27,7 @@ describe("bundles", slow, () => {
     modules = path.join(directory, "program.mjs");
     commonJs = path.join(directory, "program.cjs");
     [contents] = await Promise.all([bundleProgram(program, modules, "esm"), bundleProgram(program, commonJs, "cjs")]);
-  }, 60_000);
+  }, 120_000);
 
   afterAll(() => rm(directory, { recursive: true }));
 

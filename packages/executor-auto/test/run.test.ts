@@ -91,7 +91,7 @@ describe("fenced run", () => {
     const text = markdown(["bash", `echo started\nsleep ${marker} &\nsleep ${marker}`]);
     const { child, outcome, said } = runNode(cli, ["run", "-", "--executor", "os-sandbox"], {}, text);
     await said("started");
-    await expect.poll(() => countProcesses(marker), { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => countProcesses(marker), { timeout: 60_000 }).toBe(2);
     child.kill("SIGINT");
     const { exitCode, stdout } = await outcome;
     expect([exitCode, stdout]).toEqual([130, "started\n"]);

@@ -18,7 +18,7 @@ with zipfile.ZipFile("fenced_probe-1.0-py3-none-any.whl", "w") as wheel:
     wheel.writestr(info + "RECORD", "".join(name + ",,\\n" for name in wheel.namelist()) + info + "RECORD,,\\n")
 `;
 
-describe("functions that need a package", { ...needs("docker"), timeout: 60_000 }, () => {
+describe("functions that need a package", { ...needs("docker"), timeout: 120_000 }, () => {
   let wheels = "";
   beforeAll(async () => {
     wheels = await mkdtemp(join(tmpdir(), "fenced-test-"));

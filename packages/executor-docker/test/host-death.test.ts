@@ -23,7 +23,7 @@ async function untilNoneOf(label: string): Promise<void> {
   while ((await left()) !== "") await sleep(100);
 }
 
-describe("a host that is killed", { ...needs("docker"), timeout: 60_000 }, () => {
+describe("a host that is killed", { ...needs("docker"), timeout: 120_000 }, () => {
   it.each<[string, (kill: () => void) => RelayHooks]>([
     [
       "while the daemon creates its container",

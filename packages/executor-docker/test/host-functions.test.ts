@@ -12,7 +12,7 @@ const answer = hostFunction({
   execute: () => 42,
 });
 
-describe("host functions", { ...needs("docker"), timeout: 60_000 }, () => {
+describe("host functions", { ...needs("docker"), timeout: 120_000 }, () => {
   it("can be called from a container without a network, also by a shell command", async () => {
     await using executor = createExecutor({ network: "none", functions: [answer], env: { PATH: "/usr/bin:/bin" } });
     expect(await printed(executor, "sh", "functions answer")).toBe("42");

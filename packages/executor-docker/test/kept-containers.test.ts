@@ -29,6 +29,7 @@ afterEach(async () => {
 });
 
 const state = async () => docker("inspect", "--format", "{{.State.Status}}", containerName);
+/** What was killed has its name until it is reaped, and what was started has another one at first. */
 const sleeping = "cat /proc/[0-9]*/comm | grep -c sleep || true";
 
 describe("kept containers", needs("docker"), () => {
@@ -49,7 +50,7 @@ describe("kept containers", needs("docker"), () => {
     await printed(executor, "bash", "sleep 1000 & echo left > /tmp/left.txt");
     await executor.stop();
     expect(await state()).toBe("running");
-    expect(await docker("exec", containerName, "sh", "-c", sleeping)).toBe("0");
+    await expect.poll(() => docker("exec", containerName, "sh", "-c", sleeping)).toBe("0");
     await expect.poll(() => warnings).toEqual([expect.stringMatching(new RegExp(`${containerName} keeps running`))]);
 
     const again = createExecutor({ containerName, reuse: true, stopContainer: false, workDir: directory });
@@ -66,11 +67,11 @@ describe("kept containers", needs("docker"), () => {
     const options = { image: nodeImage, containerName, stopContainer: false, workDir: directory };
     const executor = createExecutor(options);
     await printed(executor, "sh", "sleep 1000 >/dev/null 2>&1 & setsid sleep 1000 >/dev/null 2>&1 & echo");
-    expect(await printed(executor, "sh", sleeping)).toBe("2");
+    await expect.poll(() => printed(executor, "sh", sleeping)).toBe("2");
     await executor.stop();
     expect(await state()).toBe("running");
     const again = createExecutor({ ...options, reuse: true, stopContainer: true });
-    expect(await printed(again, "sh", sleeping)).toBe("0");
+    await expect.poll(() => printed(again, "sh", sleeping)).toBe("0");
     await again.stop();
   });
 
@@ -91,7 +92,7 @@ describe("kept containers", needs("docker"), () => {
     await printed(executor, "sh", "(sleep 1000 & setsid sleep 1000 &) >/dev/null 2>&1; echo");
     const id = await inspect(executor, ".Id");
     await executor.restart();
-    expect(await printed(executor, "sh", sleeping)).toBe("0");
+    await expect.poll(() => printed(executor, "sh", sleeping)).toBe("0");
     expect(await inspect(executor, ".Id")).toBe(id);
     await executor.stop();
   });
@@ -115,7 +116,7 @@ describe("kept containers", needs("docker"), () => {
     await run(executor, "bash", "sleep 2000 & echo");
     await executor.stop();
     expect(await state()).toBe("running");
-    expect(await docker("exec", containerName, "sh", "-c", "cat /proc/[0-9]*/comm | grep -c sleep")).toBe("1");
+    await expect.poll(() => docker("exec", containerName, "sh", "-c", sleeping)).toBe("1");
     expect(await docker("exec", containerName, "sh", "-c", "ls /tmp; ls /workspace")).toBe("made.txt");
   });
 

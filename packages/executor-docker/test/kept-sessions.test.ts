@@ -40,11 +40,14 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
   it("prints each byte once and in order while its connections break", async () => {
     await using executor = create({ stateful: true });
     await executor.start();
-    const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
-    expect(await cut(running)).toBeGreaterThan(3);
-    const result = await running;
-    expect(result.output).toBe(numberLines(30_000));
-    expect(result.stateLost).toBe(false);
+    // The slower the machine, the fewer cuts while one block prints.
+    for (let cuts = 0; cuts <= 3;) {
+      const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
+      cuts += await cut(running);
+      const result = await running;
+      expect(result.output).toBe(numberLines(30_000));
+      expect(result.stateLost).toBe(false);
+    }
   });
 
   it("does so for 200 cuts", { ...nightly, timeout: 600_000 }, async () => {
@@ -80,15 +83,17 @@ describe("a session that outlives its program", { ...needs("docker"), timeout: 1
       const called = await executor.executeCodeBlocks(python(calls));
       return [content.equals(back), read.output, called.output];
     };
-    const running = work();
-    expect(await cut(running)).toBeGreaterThan(2);
-    expect(await running).toEqual([true, "1000000\n", "45\n"]);
+    for (let cuts = 0; cuts <= 2;) {
+      const running = work();
+      cuts += await cut(running);
+      expect(await running).toEqual([true, "1000000\n", "45\n"]);
+    }
   });
 
   it("ends a block that exceeds its time limit while there is no connection, and goes on", async () => {
     await using executor = create();
     await executor.executeCodeBlocks(bash("echo kept > kept.txt"));
-    const running = executor.executeCodeBlocks(bash("echo before; sleep 3; sleep 1000"), { timeoutMs: 2000 });
+    const running = executor.executeCodeBlocks(bash("echo before; sleep 8; sleep 1000"), { timeoutMs: 5000 });
     await sleep(1000);
     relay.refuse(true);
     const result = await running;

@@ -264,7 +264,7 @@ describe("a container", needs("docker"), () => {
 
 describe(
   "a directory that is replaced between the check and the mount",
-  { ...needs("docker"), timeout: 60_000 },
+  { ...needs("docker"), timeout: 120_000 },
   () => {
     let place = "";
     beforeEach(async () => {

@@ -13,7 +13,7 @@ import { policy } from "./support/network-policy.ts";
 const fetchProgram = (url: string): string =>
   `import urllib.request\nprint(urllib.request.urlopen(${JSON.stringify(url)}).read().decode())`;
 
-describe("a network policy", { ...needs("docker"), timeout: 60_000 }, () => {
+describe("a network policy", { ...needs("docker"), timeout: 120_000 }, () => {
   it("lets code talk to the listed hosts, and reports what else it requested", async () => {
     const port = await playHost();
     const decisions: NetworkDecision[] = [];
@@ -142,7 +142,7 @@ print(relay.makefile().read() == hashlib.sha256(sent).hexdigest())
   });
 });
 
-describe("hostile code", { ...needs("docker"), timeout: 60_000 }, () => {
+describe("hostile code", { ...needs("docker"), timeout: 120_000 }, () => {
   it("gets 200 connections at a time, is told why not more, and can open new ones later", async () => {
     const port = await playHost();
     await using executor = createExecutor({ network: policy({ allow: ["good.example"] }) });
@@ -167,7 +167,7 @@ print(len(waiting), select.select(list(waiting), [], [], 0)[0], b"HTTP/1.1 503 t
 `;
     expect(await printed(executor, "python", code)).toBe("200 [] True");
     const again = fetchProgram(`http://good.example:${port}/`);
-    await expect.poll(async () => (await run(executor, "python", again)).exitCode, { timeout: 20_000 }).toBe(0);
+    await expect.poll(async () => (await run(executor, "python", again)).exitCode, { timeout: 60_000 }).toBe(0);
   });
 
   it("that does not read makes only the host that it called wait", async () => {
@@ -208,7 +208,7 @@ time.sleep(1000)
           before = written;
           return still;
         },
-        { interval: 500, timeout: 30_000 },
+        { interval: 500, timeout: 60_000 },
       )
       .toBe(true);
     await expect.poll(() => said).toBe("200\n");

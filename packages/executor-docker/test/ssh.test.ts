@@ -10,7 +10,7 @@ import { docker } from "./support/docker-cli.ts";
 import { cleanDockerEnvironment, startFailure, type DockerEnvironment } from "./support/docker-environment.ts";
 import { startSshServer, type SshServer } from "./support/ssh-server.ts";
 
-describe("a daemon behind ssh", { ...needs("docker", "ssh"), timeout: 60_000 }, () => {
+describe("a daemon behind ssh", { ...needs("docker", "ssh"), timeout: 120_000 }, () => {
   let directory = "";
   let server: SshServer;
   let environment: DockerEnvironment;

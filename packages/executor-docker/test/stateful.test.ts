@@ -85,7 +85,7 @@ print("end")
       input: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
       execute: (input) => Number(Reflect.get(Object(input), "a")) + Number(Reflect.get(Object(input), "b")),
     });
-    await using executor = createExecutor({ stateful: true, functions: [add], timeoutMs: 20_000 });
+    await using executor = createExecutor({ stateful: true, functions: [add], timeoutMs: 100_000 });
     await run(executor, "python", "from functions import add\nx = 1\nopen('file', 'w').write('same')");
     await using fork = await executor.fork();
     const code = "x += 1\nprint(x, add(x, 10), open('file').read())";

@@ -24,7 +24,7 @@ describe("telemetry", needs("docker"), () => {
     try {
       await executor.start();
       const before = pings.length;
-      await expect.poll(() => pings.length, { timeout: 10_000 }).toBeGreaterThan(before);
+      await expect.poll(() => pings.length, { timeout: 60_000 }).toBeGreaterThan(before);
       expect(new Set(pings.slice(before))).toEqual(new Set([undefined]));
     } finally {
       unsubscribe(requests, listen);

@@ -43,7 +43,7 @@ describe("files in a volume", { ...needs("docker"), timeout: 300_000 }, () => {
     await executor.start();
     using memory = new MemoryWatch();
     const code = "truncate -s 600M big; truncate -s 50M middle; echo small > small; sleep 1";
-    const result = await executor.executeCodeBlocks([{ language: "bash", code }], { timeoutMs: 4000 });
+    const result = await executor.executeCodeBlocks([{ language: "bash", code }], { timeoutMs: 8000 });
     expect(result).toMatchObject({ exitCode: 0, timedOut: false });
     expect(result.stderr).toMatch(/not up to date: big \(600 MiB\) did not fit into the 512 MiB/);
     expect(memory.peak()).toBeLessThan(128 * 1_048_576);

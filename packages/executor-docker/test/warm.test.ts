@@ -47,9 +47,11 @@ while len(others) < 2:
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            parents[int(name)] = int(open("/proc/%s/stat" % name).read().rpartition(")")[2].split()[1])
+            state, parent, *_ = open("/proc/%s/stat" % name).read().rpartition(")")[2].split()
         except OSError:
-            pass
+            continue
+        # Not those of earlier blocks that have ended.
+        if state != "Z": parents[int(name)] = int(parent)
     nexts = [pid for pid, parent in parents.items() if parent == ${template} and pid != os.getppid()]
     others = nexts + [pid for pid, parent in parents.items() if parent in nexts]
 found = [("interpreter", ${template}), ("shepherd", os.getppid())] + list(zip(("next shepherd", "next block"), others))

@@ -8,7 +8,7 @@ describe("on a local server, jupyter_server 1.x", needs("jupyter"), () => {
   const python = jupyterPythons.jupyter;
   const server = new LocalJupyterServer({ python });
   beforeAll(() => server.start(), 60_000);
-  afterAll(() => server.stop(), 60_000);
+  afterAll(() => server.stop(), 120_000);
   testCodeExecutor(
     { describe, it, afterAll },
     localSubject("JupyterCodeExecutor", server, python),

@@ -11,8 +11,8 @@ describe("sessions that outlive their program, jupyter_server 1.x", { ...needs("
   let server: PlainServer | undefined;
   beforeAll(async () => {
     server = await PlainServer.start(jupyterPythons.jupyter);
-  }, 60_000);
-  afterAll(() => server?.[Symbol.asyncDispose](), 60_000);
+  }, 120_000);
+  afterAll(() => server?.[Symbol.asyncDispose](), 120_000);
   const subject = keptSubject(() => {
     if (server) return server;
     throw new Error("the server has not been started");

@@ -8,8 +8,8 @@ describe("sessions that outlive their program, jupyter_server 2.x", needs("jupyt
   let server: PlainServer | undefined;
   beforeAll(async () => {
     server = await PlainServer.start(jupyterPythons.jupyter2);
-  }, 60_000);
-  afterAll(() => server?.[Symbol.asyncDispose](), 60_000);
+  }, 120_000);
+  afterAll(() => server?.[Symbol.asyncDispose](), 120_000);
   const running = (): PlainServer => {
     if (server) return server;
     throw new Error("the server has not been started");

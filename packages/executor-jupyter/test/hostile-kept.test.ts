@@ -26,15 +26,15 @@ describe("code that attacks the stream of a session that outlives its program", 
   let server: PlainServer;
   beforeAll(async () => {
     server = await PlainServer.start(jupyterPythons[version]);
-  }, 60_000);
-  afterAll(() => server[Symbol.asyncDispose](), 60_000);
+  }, 120_000);
+  afterAll(() => server[Symbol.asyncDispose](), 120_000);
 
   const create = (options: JupyterExecutorOptions = {}): JupyterCodeExecutor =>
     new JupyterCodeExecutor({ server: server.settings, keepAliveMs: 60_000, ...options });
 
   /** Runs it, and then shows that the executor is fine and leaves nothing. */
   async function attack(code: string) {
-    const executor = create({ timeoutMs: 5000 });
+    const executor = create({ timeoutMs: 30_000 });
     const result = await executor.executeCodeBlocks(python(aside + code));
     const next = await executor.executeCodeBlocks(python("print('fine')"));
     expect(next.output).toBe("fine\n");

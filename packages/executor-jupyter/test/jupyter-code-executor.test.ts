@@ -26,7 +26,7 @@ describe.each(anyVersion)("cells (%s)", (version) => {
     });
 
     it("run event loops of their own, although the kernel runs cells in one", patience, async () => {
-      const executor = shared();
+      await using executor = create({ interruptGraceMs: 30_000 });
       const code = `import asyncio
 async def main(n):
     await asyncio.sleep(0.01)

@@ -37,8 +37,8 @@ describe.each(anyVersion)("on %s", (version) => {
     let proxy: CuttingProxy;
     beforeAll(async () => {
       server = await PlainServer.start(jupyterPythons[version]);
-    }, 60_000);
-    afterAll(() => server[Symbol.asyncDispose](), 60_000);
+    }, 120_000);
+    afterAll(() => server[Symbol.asyncDispose](), 120_000);
     beforeEach(async () => {
       proxy = await CuttingProxy.start(server.settings.baseUrl);
     });
@@ -73,11 +73,14 @@ describe.each(anyVersion)("on %s", (version) => {
     it("prints each byte once and in order while its connections break", async () => {
       await using executor = create();
       await executor.start();
-      const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
-      expect(await cut(running)).toBeGreaterThan(3);
-      const result = await running;
-      expect(result.output).toBe(numberLines(30_000));
-      expect(result.stateLost).toBe(false);
+      // The slower the machine, the fewer cuts while one block prints.
+      for (let cuts = 0; cuts <= 3;) {
+        const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
+        cuts += await cut(running);
+        const result = await running;
+        expect(result.output).toBe(numberLines(30_000));
+        expect(result.stateLost).toBe(false);
+      }
     });
 
     it("does so for 200 cuts", { ...nightly, timeout: 900_000 }, async () => {
@@ -116,9 +119,11 @@ describe.each(anyVersion)("on %s", (version) => {
         const shown = await executor.executeCodeBlocks(python(show));
         return [content.equals(back), read.output, called.output, shown.displays.length];
       };
-      const running = work();
-      expect(await cut(running)).toBeGreaterThan(2);
-      expect(await running).toEqual([true, "19900\n", "45\n", 100]);
+      for (let cuts = 0; cuts <= 2;) {
+        const running = work();
+        cuts += await cut(running);
+        expect(await running).toEqual([true, "19900\n", "45\n", 100]);
+      }
     });
 
     it("lets the code wait when nobody reads what it prints, and keeps what it has printed", async () => {
@@ -160,10 +165,10 @@ describe.each(anyVersion)("on %s", (version) => {
       await first.start();
       await first.files.write("kept.txt", "kept");
       const stubborn =
-        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(0.05)";
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nopen('begun', 'w').close()\nwhile True: time.sleep(0.05)";
       const running = first.executeCodeBlocks(python(stubborn));
       const failure = running.catch((error: unknown) => error);
-      await sleep(500);
+      await expect.poll(async () => (await first.files.list()).map(({ path }) => path)).toContain("begun");
       const { handle } = first;
       await first.detach();
       expect(await failure).toBeInstanceOf(ExecutorStoppedError);

@@ -118,8 +118,8 @@ describe("a run", () => {
     };
     const executor = new ScriptedExecutor({ run });
     const events: ExecutionEvent[] = [];
-    for await (const event of executor.streamCodeBlocks([say("a")], { timeoutMs: 20 })) {
-      if (event.type === "stdout") await sleep(60);
+    for await (const event of executor.streamCodeBlocks([say("a")], { timeoutMs: 300 })) {
+      if (event.type === "stdout") await sleep(500);
       events.push(event);
     }
     expect(events.at(-1)).toMatchObject({ result: { exitCode: 0, timedOut: false } });

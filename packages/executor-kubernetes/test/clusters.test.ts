@@ -63,7 +63,7 @@ describe("a cluster is found", needs("kubernetes"), () => {
       `system:serviceaccount:${namespace}:${account.name} is not allowed to create pods in the namespace ${namespace}`,
     );
     await account.grant(refused.slice(refused.indexOf("apiVersion:")));
-    await expect.poll(() => printed(executor, "print('allowed')").catch(String), { timeout: 30_000 }).toBe("allowed");
+    await expect.poll(() => printed(executor, "print('allowed')").catch(String), { timeout: 60_000 }).toBe("allowed");
   });
 
   it("without the right to exec: the error names it and its Role, and no pod is left", async () => {

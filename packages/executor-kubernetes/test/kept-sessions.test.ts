@@ -97,11 +97,14 @@ describe("a session in a pod whose connections break", { ...needs("kubernetes"),
     await using proxied = await Proxied.start();
     await using executor = create({ stateful: true, kubeconfig: proxied.kubeconfig });
     await executor.start();
-    const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
-    expect(await proxied.cutUntil(running)).toBeGreaterThan(3);
-    const result = await running;
-    expect(result.output).toBe(numberLines(30_000));
-    expect(result.stateLost).toBe(false);
+    // The slower the machine, the fewer cuts while one block prints.
+    for (let cuts = 0; cuts <= 3;) {
+      const running = executor.executeCodeBlocks(python(printNumbers(30_000)));
+      cuts += await proxied.cutUntil(running);
+      const result = await running;
+      expect(result.output).toBe(numberLines(30_000));
+      expect(result.stateLost).toBe(false);
+    }
   });
 
   it("does so for 200 cuts", { ...nightly, timeout: 900_000 }, async () => {
@@ -138,9 +141,11 @@ describe("a session in a pod whose connections break", { ...needs("kubernetes"),
       const called = await executor.executeCodeBlocks(python(calls));
       return [content.equals(back), read.output, called.output];
     };
-    const running = work();
-    expect(await proxied.cutUntil(running)).toBeGreaterThan(1);
-    expect(await running).toEqual([true, "1000000\n", "45\n"]);
+    for (let cuts = 0; cuts <= 1;) {
+      const running = work();
+      cuts += await proxied.cutUntil(running);
+      expect(await running).toEqual([true, "1000000\n", "45\n"]);
+    }
   });
 
   it("goes on when the API server cannot be reached for a while, or falls silent", async () => {

@@ -47,7 +47,7 @@ describe("the namespace that the documentation shows", needs("kubernetes"), () =
       const account = `/api/v1/namespaces/${namespace}/serviceaccounts`;
       // The default one, without which there are no pods, appears a moment later.
       await expect
-        .poll(() => ask("GET", `${account}/default`).catch(() => undefined), { timeout: 30_000 })
+        .poll(() => ask("GET", `${account}/default`).catch(() => undefined), { timeout: 60_000 })
         .toBeDefined();
       const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
       const { status } = z
@@ -62,7 +62,7 @@ describe("the namespace that the documentation shows", needs("kubernetes"), () =
       // The quota is counted a moment after it is created.
       const ran = () =>
         executor.executeCodeBlocks([{ language: "python", code: "print(6 * 7)" }]).then(({ output }) => output, String);
-      await expect.poll(ran, { timeout: 30_000 }).toBe("42\n");
+      await expect.poll(ran, { timeout: 60_000 }).toBe("42\n");
       await using kept = createExecutor({ kubeconfig, namespace, keepAliveMs: 60_000, network: "open" });
       expect(await printed(kept, "print('kept')")).toBe("kept");
       const greedy = createExecutor({ kubeconfig, namespace, resources: { limits: { memory: "3Gi" } } });

@@ -67,7 +67,7 @@ describe("a network policy", { ...needs("kubernetes", "root"), timeout: 180_000 
     expect(await policyOf(open.podName ?? "")).toBeUndefined();
     await closed.stop();
     await expect.poll(() => phaseOf(pod), { timeout: goneMs }).toBe("gone");
-    await expect.poll(() => policyOf(pod), { timeout: 30_000 }).toBeUndefined();
+    await expect.poll(() => policyOf(pod), { timeout: 60_000 }).toBeUndefined();
   });
 
   it("outlives the last process of a pod whose supervisor code has stopped, and stop() does not wait for it", async ({

@@ -58,7 +58,7 @@ describe.skipIf(!isAlone)("a cluster", { ...needs("kubernetes", "root"), timeout
     expect(await executor.executeCodeBlocks([next])).toMatchObject({ output: "next\n", stateLost: true });
     expect(executor.podName).not.toBe(first);
     await executor.stop();
-    await expect.poll(() => podsWith(`${label}=server`), { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => podsWith(`${label}=server`), { timeout: 60_000 }).toEqual([]);
   });
 
   it.for(["kube-apiserver", "kubelet"] as const)(
@@ -95,6 +95,6 @@ describe.skipIf(!isAlone)("a cluster", { ...needs("kubernetes", "root"), timeout
       .poll(() => executor.executeCodeBlocks([next]).then(({ output: said }) => said, String), { timeout: 120_000 })
       .toBe("next\n");
     await executor.stop();
-    await expect.poll(() => podsWith(`${label}=node`), { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => podsWith(`${label}=node`), { timeout: 60_000 }).toEqual([]);
   });
 });

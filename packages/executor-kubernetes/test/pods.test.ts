@@ -95,7 +95,7 @@ print(site.getusersitepackages() in sys.path, os.environ["PIP_BREAK_SYSTEM_PACKA
   it("keeps an interpreter waiting with `warm`", async ({ expect }) => {
     await using executor = createExecutor({ warm: { preload: ["json", "fenced_none"] } });
     const code = "import sys\nprint('json' in sys.modules, __name__, sys.argv[0][-3:])";
-    await expect.poll(() => printed(executor, code), { timeout: 30_000 }).toBe("True __main__ .py");
+    await expect.poll(() => printed(executor, code), { timeout: 60_000 }).toBe("True __main__ .py");
   });
 
   it("stores files of many pieces completely, and returns parts of them", async ({ expect }) => {
@@ -117,7 +117,7 @@ print(site.getusersitepackages() in sys.path, os.environ["PIP_BREAK_SYSTEM_PACKA
     const host = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
     let said = "";
     host.stdout.on("data", (bytes: Buffer) => (said += bytes.toString()));
-    await expect.poll(() => said, { timeout: 50_000 }).toMatch(/ ran\n/);
+    await expect.poll(() => said, { timeout: 60_000 }).toMatch(/ ran\n/);
     const [name = ""] = said.split(" ");
     host.kill("SIGKILL");
     await once(host, "close");
@@ -136,6 +136,6 @@ print(site.getusersitepackages() in sys.path, os.environ["PIP_BREAK_SYSTEM_PACKA
     });
     const next = spawn(program, [...words, "stop"], { stdio: ["ignore", "ignore", "inherit"] });
     expect(await once(next, "close")).toEqual([0, null]);
-    for (const left of [name, lost]) await expect.poll(() => phaseOf(left), { timeout: 30_000 }).toBe("gone");
+    for (const left of [name, lost]) await expect.poll(() => phaseOf(left), { timeout: 60_000 }).toBe("gone");
   }, 240_000);
 });

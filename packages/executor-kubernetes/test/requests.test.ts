@@ -105,7 +105,7 @@ describe("the API server", needs("kubernetes", "root"), () => {
     // Ten, and then one a second.
     expect(execs()).toBeLessThan(25);
     expect(await printed(executor, "print('again')")).toBe("again");
-  }, 60_000);
+  }, 120_000);
 
   it("gets seven requests for a session on a claimed pod", async () => {
     await applyResources();
@@ -145,7 +145,7 @@ describe("the API server", needs("kubernetes", "root"), () => {
     await executor.start();
     server.requests.length = 0;
     await deletePod(executor.podName ?? "");
-    await expect.poll(() => reason, { timeout: 30_000 }).toMatch(/deleted/);
+    await expect.poll(() => reason, { timeout: 60_000 }).toMatch(/deleted/);
     expect(await printed(executor, "print('next')")).toBe("next");
     await executor.stop();
     expect(counted(server.requests).filter((each) => each !== "list pods")).toEqual([

@@ -113,7 +113,7 @@ describe.concurrent("an API server", () => {
       get: (answer) => json(answer, 200, { metadata: { name: "played" } }),
     });
     expect(message).toMatch(/image could not be pulled/);
-  }, 60_000);
+  }, 120_000);
 
   it("that creates the pod only after the caller has given up is asked to delete it", async () => {
     const giveUp = new AbortController();
@@ -134,7 +134,7 @@ describe.concurrent("an API server", () => {
     const { message, server } = await startOn({ create: () => {}, remove: () => {} }, { startTimeoutMs: 500 });
     expect(message).toMatch(/did not run within 0\.5 s/);
     expect(server.count("DELETE")).toBe(1);
-  }, 30_000);
+  }, 120_000);
 
   it("gets the token of `tokenFile`, not the one in the kubeconfig", async () => {
     await using files = await KubeconfigFiles.make();
@@ -202,5 +202,5 @@ describe("a kubeconfig", () => {
     setTimeout(() => giveUp.abort(new Error("given up")), 100);
     await once(giveUp.signal, "abort");
     await expect(started).rejects.toThrow("given up");
-  }, 20_000);
+  }, 120_000);
 });

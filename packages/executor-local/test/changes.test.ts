@@ -50,7 +50,7 @@ describe.skipIf(process.platform === "win32")("changes of a work directory", () 
   });
 
   it("count the file of a block that has a name, and come with a run that timed out", async () => {
-    await using executor = new LocalCommandLineCodeExecutor({ workDir, timeoutMs: 3000 });
+    await using executor = new LocalCommandLineCodeExecutor({ workDir, timeoutMs: 6000 });
     const { timedOut, changes } = await executor.executeCodeBlocks([
       { language: "sh", code: "touch made; chmod 4755 made; sleep 100" },
     ]);

@@ -98,9 +98,9 @@ describe.each(inSystem)(
       await once(host.stdout, "data");
       const group = await groupOf("relay-death");
       host.kill("SIGKILL");
-      await expect.poll(() => isGone("relay-death"), { timeout: 20_000 }).toBe(true);
-      await expect.poll(() => exists(group), { timeout: 20_000 }).toBe(false);
-      await expect.poll(() => readdir(temporary), { timeout: 20_000 }).toEqual([]);
+      await expect.poll(() => isGone("relay-death"), { timeout: 60_000 }).toBe(true);
+      await expect.poll(() => exists(group), { timeout: 60_000 }).toBe(false);
+      await expect.poll(() => readdir(temporary), { timeout: 60_000 }).toEqual([]);
     });
   },
 );

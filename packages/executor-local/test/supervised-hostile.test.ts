@@ -108,7 +108,7 @@ async function startHost(user: number, stateful: boolean, attack: readonly [stri
   const [program, ...words] = await hostCommand("supervised-host.ts");
   const host = spawn(program, [...words, request], { stdio: ["pipe", "ignore", "inherit"] });
   const text = async (): Promise<string> => readFile(told, "utf8").catch(() => "");
-  await expect.poll(text, { timeout: 30_000 }).toMatch(/\d/);
+  await expect.poll(text, { timeout: 60_000 }).toMatch(/\d/);
   return { host, pids: (await text()).split(" ").map(Number), temporary };
 }
 
@@ -145,8 +145,8 @@ describe.skipIf(process.platform !== "linux")("a session with a supervisor on th
       expect(pids.length).toBeGreaterThan(1);
       end(host);
       await once(host, "exit");
-      await expect.poll(() => alive(pids), { timeout: 20_000 }).toEqual([]);
-      await expect.poll(() => readdir(temporary), { timeout: 20_000 }).toEqual([]);
+      await expect.poll(() => alive(pids), { timeout: 60_000 }).toEqual([]);
+      await expect.poll(() => readdir(temporary), { timeout: 60_000 }).toEqual([]);
     },
   );
 });

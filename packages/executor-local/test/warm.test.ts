@@ -100,7 +100,7 @@ describe.skipIf(process.platform !== "linux")(
         const [first = ""] = (await printed(executor, forkerCode)).split(" ");
         await printed(executor, `import os, signal\nos.kill(${first}, signal.${signal})`);
         expect(await printed(executor, "print(6 * 7)")).toBe("42");
-        await expect.poll(() => printed(executor, forkerCode), { timeout: 30_000 }).toMatch(/ True$/);
+        await expect.poll(() => printed(executor, forkerCode), { timeout: 60_000 }).toMatch(/ True$/);
       },
     );
 

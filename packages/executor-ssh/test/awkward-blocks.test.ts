@@ -23,9 +23,12 @@ describe("awkward blocks", needs("ssh", "bash", "python3"), () => {
     const executor = create();
     const code = "sleep 300 >/dev/null 2>&1 & echo $!";
     let result: CodeResult | undefined;
-    for await (const event of executor.streamCodeBlocks([{ language: "bash", code }], { timeoutMs: 3000 })) {
-      if (event.type === "result") ({ result } = event);
-      else if (event.type === "stdout") await sleep(4000);
+    // How long the block takes depends on the machine. One whose reader counts never ends in time.
+    for (let timeoutMs = 3000; result?.timedOut !== false && timeoutMs < 60_000; timeoutMs *= 2) {
+      for await (const event of executor.streamCodeBlocks([{ language: "bash", code }], { timeoutMs })) {
+        if (event.type === "result") ({ result } = event);
+        else if (event.type === "stdout") await sleep(timeoutMs + 1000);
+      }
     }
     expect(result).toMatchObject({ exitCode: 0, timedOut: false });
     expect(await bash(executor, `kill -0 ${result?.output.trim()}`)).toMatchObject({ exitCode: 0, output: "" });

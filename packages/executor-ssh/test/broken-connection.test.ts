@@ -68,7 +68,7 @@ describe("a proxy that outlives ssh", needs("ssh", "bash"), () => {
     const result = await executor.executeCodeBlocks([{ language: "bash", code: "echo ran" }]);
     expect(result).toMatchObject({ exitCode: 0, output: "ran\n" });
     await executor.stop();
-    expect(await commandsWith(word)).toEqual([]);
+    await expect.poll(() => commandsWith(word)).toEqual([]);
     await gone();
   });
 
@@ -76,7 +76,7 @@ describe("a proxy that outlives ssh", needs("ssh", "bash"), () => {
     // Nothing answers there: ssh gives up, but its proxy does not.
     const { executor, word } = behindProxy({ stubborn: true, port: 9 }, { options: { ConnectTimeout: "1" } });
     await expect(executor.start()).rejects.toThrow(/cannot be reached/);
-    expect(await commandsWith(word)).toEqual([]);
+    await expect.poll(() => commandsWith(word)).toEqual([]);
   });
 
   it("does not make a block hang whose connection broke", async () => {
@@ -88,7 +88,7 @@ describe("a proxy that outlives ssh", needs("ssh", "bash"), () => {
     for (const pid of (await server?.connections()) ?? []) process.kill(pid, "SIGKILL");
     await expect(events.next()).rejects.toThrow(/connection to fenced-test broke/);
     await executor.stop();
-    expect(await commandsWith(word)).toEqual([]);
+    await expect.poll(() => commandsWith(word)).toEqual([]);
     await gone();
   });
 });

@@ -111,6 +111,6 @@ describe("a session with keepAliveMs of an ordinary account", needs("ssh", "root
     await using again = await connectExecutor(handle, { importModule: () => import("@fenced/executor-ssh") });
     expect((await again.executeCodeBlocks([{ language: "python", code: "len(servers) > 0" }])).output).toBe("True\n");
     await again.stop();
-    await expect.poll(async () => accountServer?.remains(), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(async () => accountServer?.remains(), { timeout: 60_000 }).toEqual([]);
   });
 });

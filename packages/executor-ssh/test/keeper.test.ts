@@ -46,7 +46,7 @@ describe("the programs on the remote host", needs("python3"), () => {
     expect(await readdir(temporary)).toEqual([]);
   });
 
-  it("leave nothing behind, however soon this side ends", { timeout: 60_000 }, async () => {
+  it("leave nothing behind, however soon this side ends", { timeout: 120_000 }, async () => {
     for (let round = 0; round < 10; round += 1) {
       const { child, temporary } = await started();
       child.stdout.resume();

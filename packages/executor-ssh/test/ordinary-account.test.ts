@@ -21,7 +21,7 @@ function create(options: Partial<SshExecutorOptions> = {}): SshCommandLineCodeEx
 
 /** Nothing is left on the other side. */
 async function gone(): Promise<void> {
-  await expect.poll(async () => server?.remains(), { timeout: 15_000 }).toEqual([]);
+  await expect.poll(async () => server?.remains(), { timeout: 60_000 }).toEqual([]);
 }
 
 describe("an ordinary account", needs("ssh", "root", "python3", "bash", "node"), () => {
@@ -59,7 +59,7 @@ describe("an ordinary account", needs("ssh", "root", "python3", "bash", "node"),
     const result = await executor.executeCodeBlocks([{ language: "python", code }], { functions: [add] });
     expect(result.output).toBe("3\n");
     const stubborn = "trap '' TERM HUP INT; (env -i setsid sleep 600 &) >/dev/null 2>&1; echo begun; sleep 600";
-    const late = await executor.executeCodeBlocks([{ language: "bash", code: stubborn }], { timeoutMs: 3000 });
+    const late = await executor.executeCodeBlocks([{ language: "bash", code: stubborn }], { timeoutMs: 8000 });
     expect(late).toMatchObject({ timedOut: true, output: "begun\n" });
     await executor.stop();
     await gone();

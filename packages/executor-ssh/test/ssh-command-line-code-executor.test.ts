@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describeCodeExecutor, loadComponent } from "@fenced/core";
 import { SshCommandLineCodeExecutor } from "@fenced/executor-ssh";
@@ -139,7 +138,7 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       await writeFile(path.join(directory, "file"), "");
       const error = await failure({ workDir: path.join(directory, "file/below") });
       expect(error.message).toMatch(/cannot run code: the work directory cannot be used: .*Not a directory/);
-      await gone(10_000);
+      await gone();
     });
   });
 
@@ -149,12 +148,12 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       const executor = create({ workDir });
       const running = bash(executor, "touch started; sleep 300");
       const broken = failureOf(running);
-      for (let waits = 0; waits < 300 && !(await readdir(workDir)).includes("started"); waits += 1) await sleep(50);
+      await expect.poll(() => readdir(workDir)).toContain("started");
       for (const pid of (await server?.connections()) ?? []) process.kill(pid, "SIGKILL");
       expect(await broken).toMatch(/The connection to fenced-test broke.*call again/s);
       expect(await bash(executor, "ls")).toMatchObject({ exitCode: 0, output: "started\n" });
       await executor.stop();
-      await gone(10_000);
+      await gone();
     });
 
     it("is reported to blocks and file calls for as long as the host is away", async () => {
@@ -174,10 +173,10 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
 
     it("is noticed even if it only falls silent, and everything on the host ends", async () => {
       const workDir = await temporaryDirectory();
-      const executor = create({ workDir, options: { ServerAliveInterval: "1", ServerAliveCountMax: "2" } });
+      const executor = create({ workDir, options: { ServerAliveInterval: "2", ServerAliveCountMax: "3" } });
       const running = bash(executor, "touch started; sleep 300");
       const broken = failureOf(running);
-      for (let waits = 0; waits < 300 && !(await readdir(workDir)).includes("started"); waits += 1) await sleep(50);
+      await expect.poll(() => readdir(workDir)).toContain("started");
       const connections = (await server?.connections()) ?? [];
       for (const pid of connections) process.kill(pid, "SIGSTOP");
       expect(await broken).toMatch(/connection to fenced-test broke.*(?:not responding|Timeout)/s);
@@ -185,7 +184,7 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       await executor.files.write("again.txt", "files connect again, too");
       expect(await bash(executor, "cat again.txt")).toMatchObject({ exitCode: 0, output: "files connect again, too" });
       await executor.stop();
-      await gone(10_000);
+      await gone();
     });
   });
 

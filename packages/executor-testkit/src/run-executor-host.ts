@@ -5,7 +5,7 @@ import type { CodeExecutor, SubmittedRun } from "@fenced/core";
 import type { CommonExecutorOptions } from "./common-executor-options.ts";
 import { hostReportMark, hostRequestVariable, type HostReport, type HostRequest } from "./host-request.ts";
 
-const goneWithinMs = 5000;
+const goneWithinMs = 30_000;
 /** A program that nobody kills ends by itself. */
 const longestWaitMs = 600_000;
 

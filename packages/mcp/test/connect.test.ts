@@ -104,7 +104,7 @@ describe("tools of other servers", needs("python3"), () => {
     const [pid] = (await lines(client, "mail_who()"))[0]?.split(" ").map(Number) ?? [];
     expect(isAlive(pid ?? 0)).toBe(true);
     await client.close();
-    await expect.poll(() => isAlive(pid ?? 0), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid ?? 0), { timeout: 60_000 }).toBe(false);
   });
 
   it("that change something are called only if the user approves", async () => {
@@ -189,9 +189,9 @@ asyncio.run(main())`;
         () => false,
         (error: unknown) => ExecutorStoppedError.isInstance(error),
       );
-    await expect.poll(hasStopped, { timeout: 20_000 }).toBe(true);
+    await expect.poll(hasStopped, { timeout: 60_000 }).toBe(true);
     // A slow machine may need a moment to end a process that was killed.
-    await expect.poll(() => isAlive(pid ?? 0), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid ?? 0), { timeout: 60_000 }).toBe(false);
   });
 });
 
@@ -228,7 +228,7 @@ describe("a server that cannot be connected to", () => {
     expect(silent).toMatch(/ did not answer within 3000 ms\. Check that it speaks MCP\.$/);
     // On a slow machine it may have been killed before its first line.
     const pid = existsSync(pidFile) ? Number(await readFile(pidFile, "utf8")) : undefined;
-    await expect.poll(() => pid !== undefined && isAlive(pid), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => pid !== undefined && isAlive(pid), { timeout: 60_000 }).toBe(false);
   });
 
   it("is given up when the MCP server is closed", async () => {
@@ -270,7 +270,7 @@ describe("--connect", needs("python3"), () => {
       const [pid, secret] = who?.split(" ") ?? [];
       expect(secret).toBe("key");
       await client.close();
-      await expect.poll(() => isAlive(Number(pid)), { timeout: 20_000 }).toBe(false);
+      await expect.poll(() => isAlive(Number(pid)), { timeout: 60_000 }).toBe(false);
     },
   );
 

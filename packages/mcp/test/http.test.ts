@@ -35,7 +35,7 @@ async function post(url: string, headers: Record<string, string>, body = initial
 
 /** Connects as soon as there is room: a server notices a little later that a client has closed its streams. */
 async function connectWhenIdle(server: McpHttpServer) {
-  return vi.waitFor(() => connectHttp(server), { timeout: 10_000 });
+  return vi.waitFor(() => connectHttp(server), { timeout: 60_000 });
 }
 
 const bearer = ({ token }: McpHttpServer) => ({ authorization: `Bearer ${token}` });
@@ -154,8 +154,8 @@ describe("sessions", needs("python3"), () => {
       body: expect.stringContaining("limit of sessions"),
     });
     await transport.terminateSession();
-    await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
-    await expect.poll(async () => (await post(server.url, bearer(server))).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(() => existsSync(workspace), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await post(server.url, bearer(server))).status, { timeout: 60_000 }).toBe(200);
   });
 
   it("make room for new clients once their client has closed, the longest idle first", async () => {
@@ -186,7 +186,7 @@ describe("sessions", needs("python3"), () => {
     expect(existsSync(workspace)).toBe(true);
     expect((await python(client, where)).trim()).toBe(workspace);
     await client.close();
-    await expect.poll(() => existsSync(workspace), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => existsSync(workspace), { timeout: 60_000 }).toBe(false);
   });
 
   it("end even if their client left before the executor was created", async () => {
@@ -204,9 +204,9 @@ describe("sessions", needs("python3"), () => {
     const headers = { "content-type": "application/json", accept, ...bearer(server) };
     const sent = request(server.url, { method: "POST", headers }).on("error", () => {});
     sent.end(initialize);
-    await expect.poll(() => made.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => made.length, { timeout: 60_000 }).toBe(1);
     await expect
-      .poll(async () => (await post(server.url, bearer(server))).status, { timeout: 10_000, interval: 300 })
+      .poll(async () => (await post(server.url, bearer(server))).status, { timeout: 60_000, interval: 300 })
       .toBe(200);
   });
 
@@ -344,13 +344,13 @@ describe("the command line over HTTP", needs("python3"), () => {
     const started = startCli(["--executor", "local", "--http", "--pool", "1"], { TMPDIR: temporary });
     const workspaces = async () => (await readdir(temporary)).filter((name) => name.startsWith("fenced-"));
     // Nobody has connected yet.
-    await expect.poll(workspaces, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(workspaces, { timeout: 60_000 }).toHaveLength(1);
     const [, url = ""] = await started.told(/served at (\S+)\n/);
     const [, token = ""] = await started.told(/Bearer (\S+)\n/);
     const { client } = await connectHttp({ url, token });
     const used = await python(client, where);
     // Another one is ready, or about to be, for the next client.
-    await expect.poll(workspaces, { timeout: 20_000 }).toHaveLength(2);
+    await expect.poll(workspaces, { timeout: 60_000 }).toHaveLength(2);
     expect((await workspaces()).filter((name) => used.includes(name))).toHaveLength(1);
     started.child.kill("SIGTERM");
     expect((await started.outcome).exitCode).toBe(143);

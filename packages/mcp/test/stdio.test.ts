@@ -86,7 +86,7 @@ describe("the server on standard input and output", needs("python3"), () => {
     expect([isAlive(Number(server)), isAlive(Number(program))]).toEqual([true, true]);
     client.kill("SIGKILL");
     const left = () => [isAlive(Number(server)), isAlive(Number(program)), existsSync(String(workspace))];
-    await expect.poll(left, { timeout: 10_000 }).toEqual([false, false, false]);
+    await expect.poll(left, { timeout: 60_000 }).toEqual([false, false, false]);
   });
 
   it("runs code in the given work directory, and keeps the directory", async () => {

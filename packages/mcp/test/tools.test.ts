@@ -131,7 +131,7 @@ print("\\ndone")`;
       },
     );
     await expect(running).rejects.toThrow("enough");
-    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid), { timeout: 60_000 }).toBe(false);
     expect(await python(client, "print('still here')")).toBe("still here\n");
   });
 
@@ -179,7 +179,7 @@ print("\\ndone")`;
     const pid = Number(await python(client, code));
     expect(isAlive(pid)).toBe(true);
     expect(textOf(await call(client, "restart"))).toContain("Files are still there.");
-    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid), { timeout: 60_000 }).toBe(false);
     expect(textOf(await call(client, "list_files"))).toContain("kept (0 bytes)");
   });
 

@@ -96,7 +96,7 @@ describe("pending approvals", () => {
     for await (const item of agent.runStream({ task: python("x") })) {
       if ("type" in item && item.type === "CodeApprovalRequestEvent") break;
     }
-    await vi.waitFor(() => expect(pendingApprovals.pending).toEqual([]));
+    await vi.waitFor(() => expect(pendingApprovals.pending).toEqual([]), { timeout: 60_000 });
     expect(codeExecutor.given).toEqual([]);
   });
 

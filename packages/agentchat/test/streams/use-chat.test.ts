@@ -80,9 +80,9 @@ describe("useChat of @ai-sdk/react", () => {
     const { button } = await vi.waitUntil(() => {
       const found = place.querySelector("button");
       return found && { button: found };
-    });
+    }, 60_000);
     button.click();
-    await vi.waitUntil(() => place.querySelector("main")?.dataset["status"] === "ready" && shown.length === 2, 20_000);
+    await vi.waitUntil(() => place.querySelector("main")?.dataset["status"] === "ready" && shown.length === 2, 60_000);
 
     expect(place.querySelector("output")?.textContent).toBe("");
     const items = [...place.querySelectorAll("li")].map(({ textContent }) => textContent);

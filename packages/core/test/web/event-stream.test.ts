@@ -93,7 +93,7 @@ describe("eventStreamResponse", () => {
       expect(event).toMatchObject({ text: "tick\n" });
       break;
     }
-    await vi.waitFor(() => expect(state.left).toBe(true));
+    await vi.waitFor(() => expect(state.left).toBe(true), { timeout: 60_000 });
   });
 
   it("aborts the signal of a waiting stream function when the client leaves", async () => {
@@ -105,7 +105,7 @@ describe("eventStreamResponse", () => {
     };
     const url = await serve(() => eventStreamResponse(waits));
     for await (const _ of readEventStream(await fetch(url))) break;
-    await vi.waitFor(() => expect(signal?.aborted).toBe(true));
+    await vi.waitFor(() => expect(signal?.aborted).toBe(true), { timeout: 60_000 });
   });
 
   it("pauses the stream for a client that does not read", async () => {
@@ -122,7 +122,7 @@ describe("eventStreamResponse", () => {
     const reader = response.body?.getReader();
     while (state.sent === sent) await reader?.read();
     await reader?.cancel();
-    await vi.waitFor(() => expect(state.left).toBe(true));
+    await vi.waitFor(() => expect(state.left).toBe(true), { timeout: 60_000 });
   });
 
   it("sends comments while the stream is silent", async () => {

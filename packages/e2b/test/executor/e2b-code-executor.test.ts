@@ -88,7 +88,7 @@ describe("E2BCodeExecutor", needs("python3", "bash", "bubblewrap"), () => {
     await executor.start();
     const first = executor.sandboxId ?? "";
     await killSandbox(server, first);
-    await expect.poll(() => reasons, { timeout: 30_000 }).toEqual([expect.stringContaining(`${first} has ended`)]);
+    await expect.poll(() => reasons, { timeout: 60_000 }).toEqual([expect.stringContaining(`${first} has ended`)]);
     const result = await executor.executeCodeBlocks([{ language: "bash", code: "echo again" }]);
     expect(result).toMatchObject({ output: "again\n", stateLost: true });
     expect(executor.sandboxId).not.toBe(first);

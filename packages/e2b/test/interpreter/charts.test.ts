@@ -117,7 +117,7 @@ image`;
       [true, false],
       [true, true],
     ]);
-    expect(logs.stdout).toEqual(["0\n"]);
+    expect(logs.stdout.join("")).toBe("0\n");
     const { error } = await sandbox.runCode("1", { language: "js" });
     expect(error).toMatchObject({ value: expect.stringMatching(/cannot run javascript.*Node\.js/) });
   });

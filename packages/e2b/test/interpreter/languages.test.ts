@@ -19,13 +19,14 @@ describe("other languages than Python", needs("python3", "bash"), () => {
     const { logs } = await sandbox.runCode("f 2; pwd; cat; echo problem >&2", { language, envs: { GIVEN: "it's" } });
     // In as many pieces as they came.
     expect([logs.stdout.join(""), logs.stderr.join("")]).toEqual(["42 it's\n/\n", "problem\n"]);
-    expect((await sandbox.runCode("f 1", { language })).logs.stdout).toEqual(["41 to all\n"]);
+    expect((await sandbox.runCode("f 1", { language })).logs.stdout.join("")).toBe("41 to all\n");
     expect((await sandbox.runCode("false", { language })).error).toMatchObject({ name: "ExitCode", value: "1" });
     await client.leaveAfter("running", { code: "echo running; sleep 600; echo never", language });
-    expect((await sandbox.runCode("f 3", { language })).logs).toEqual({ stdout: ["43 to all\n"], stderr: [] });
+    const { logs: last } = await sandbox.runCode("f 3", { language });
+    expect([last.stdout.join(""), last.stderr]).toEqual(["43 to all\n", []]);
     expect((await sandbox.runCode("if", { language })).error).toBeDefined();
     expect((await sandbox.runCode("exit 5", { language })).error).toMatchObject({ name: "ContextRestarted" });
-    expect((await sandbox.runCode("echo ${x:-gone}", { language })).logs.stdout).toEqual(["gone\n"]);
+    expect((await sandbox.runCode("echo ${x:-gone}", { language })).logs.stdout.join("")).toBe("gone\n");
   });
 
   it("runs JavaScript, whose declarations are there for the next execution and can be declared again", async () => {
@@ -39,7 +40,8 @@ describe("other languages than Python", needs("python3", "bash"), () => {
     const imported = await sandbox.runCode("import { basename } from 'node:path'\nconsole.log(basename('/é'))", {
       language,
     });
-    expect(imported).toMatchObject({ results: [], logs: { stdout: ["é\n"] }, executionCount: 3 });
+    expect(imported).toMatchObject({ results: [], executionCount: 3 });
+    expect(imported.logs.stdout.join("")).toBe("é\n");
     const env = "[process.env.GIVEN, process.env.OWN].join()";
     expect((await sandbox.runCode(env, { language, envs: { OWN: "own" } })).text).toBe("to all,own");
     expect((await sandbox.runCode(env, { language })).text).toBe("to all,");

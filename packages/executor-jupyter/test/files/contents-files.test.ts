@@ -23,8 +23,8 @@ describe.each(anyVersion)("files of a kernel that is not Python (%s)", (version)
     let local = "";
     beforeAll(async () => {
       server = await PlainServer.start(jupyterPythons[version]);
-    }, 60_000);
-    afterAll(() => server[Symbol.asyncDispose](), 60_000);
+    }, 120_000);
+    afterAll(() => server[Symbol.asyncDispose](), 120_000);
     beforeEach(async () => {
       executor = new JupyterCodeExecutor({ server: server.settings, kernelName: "ir" });
       local = await mkdtemp(path.join(tmpdir(), "fenced-test-"));
@@ -144,8 +144,8 @@ describe.each(anyVersion)("a server without a contents API (%s)", (version) => {
     let server: PlainServer;
     beforeAll(async () => {
       server = await PlainServer.start(jupyterPythons[version], "kernels");
-    }, 60_000);
-    afterAll(() => server[Symbol.asyncDispose](), 60_000);
+    }, 120_000);
+    afterAll(() => server[Symbol.asyncDispose](), 120_000);
 
     it("supports files and all languages with a Python kernel", patience, async () => {
       await using executor = new JupyterCodeExecutor({ server: server.settings });

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { hostFunction, loadComponent } from "@fenced/core";
 import { findDaemon, type DockerClient } from "@fenced/docker-daemon";
 import { testCodeExecutor, type ExecutorSubject } from "@fenced/executor-testkit";
@@ -34,7 +33,7 @@ describe("on a server in Docker", needs("jupyterDocker"), () => {
   // Makes pip give up on a missing package at once, wherever the tests run.
   const server = new DockerJupyterServer({ baseImage: jupyterImage, labels, env: { PIP_NO_INDEX: "1" } });
   beforeAll(() => server.start(), 180_000);
-  afterAll(() => server.stop(), 60_000);
+  afterAll(() => server.stop(), 120_000);
 
   const subject: ExecutorSubject = {
     name: "JupyterCodeExecutor",
@@ -246,7 +245,7 @@ time.sleep(60)`;
     const server = new DockerJupyterServer({
       image: "fenced-test:python",
       autoRemove: false,
-      startTimeoutMs: 20_000,
+      startTimeoutMs: 60_000,
     });
     await using executor = new JupyterCodeExecutor({ server });
     await expect(executor.start()).rejects.toThrow(/did not start: the container ended/);
@@ -261,7 +260,6 @@ time.sleep(60)`;
     expect(started).toHaveLength(1);
     program.kill("SIGKILL");
     await once(program, "exit");
-    for (let wait = 0; wait < 100 && (await containers()).includes(started[0] ?? ""); wait += 1) await sleep(100);
-    expect(await containers()).not.toContain(started[0]);
+    await expect.poll(containers).not.toContain(started[0]);
   });
 });

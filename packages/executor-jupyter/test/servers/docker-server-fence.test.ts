@@ -93,7 +93,7 @@ sys.path.remove(target)
     await using server = new DockerJupyterServer({ ...image, network: "none", memoryBytes: 268_435_456 });
     await using executor = new JupyterCodeExecutor({ server });
     const code =
-      "import time\nprint('start', flush=True)\ntime.sleep(0.5)\nheld = bytearray(500_000_000)\nheld[::4096] = b'x' * len(held[::4096])";
+      "import time\nprint('start', flush=True)\ntime.sleep(2)\nheld = bytearray(500_000_000)\nheld[::4096] = b'x' * len(held[::4096])";
     const first = await executor.executeCodeBlocks([python(code)]);
     expect(first.output).toMatch(/^start\n[^]*container ran out of memory \(limit: 256 MiB\)/);
     const second = await executor.executeCodeBlocks([python("import os\nos._exit(3)")]);

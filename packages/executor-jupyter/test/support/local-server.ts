@@ -53,7 +53,7 @@ export function sharedServer(version: ServerVersion = anyVersion[0] ?? "jupyter"
   const server = serverOf(version);
   beforeAll(() => server.start(), 60_000);
   let shared: JupyterCodeExecutor | undefined;
-  afterAll(() => shared?.stop(), 60_000);
+  afterAll(() => shared?.stop(), 120_000);
   return {
     server,
     executor: (options) => new JupyterCodeExecutor({ server, ...options }),

@@ -232,7 +232,7 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
     host.kill("SIGKILL");
     await until(async () => (await living(mark)).length === 0);
     await until(async () => missing(path.join(directory, "session")));
-    expect(await missing(path.join(directory, ".own-1"))).toBe(true);
+    await until(async () => missing(path.join(directory, ".own-1")));
     await until(async () => missing(owned));
     expect(await missing(foreign)).toBe(false);
     expect(await missing(path.join(directory, "user"))).toBe(false);
@@ -287,12 +287,10 @@ describe.skipIf(process.platform !== "linux")("Leash", () => {
     const directory = await temporaryDirectory();
     await start("echo ready; sleep 1000", mark);
     const leash = new Leash({ mark, remove: [directory] });
-    const leashes = async (): Promise<number> =>
-      (await listProcesses()).filter(({ parent }) => parent === process.pid).length;
-    const before = await leashes();
+    expect(await leashesOf(mark)).toHaveLength(1);
     await Promise.all([leash.release(), leash.release()]);
     await leash.release();
-    expect(await leashes()).toBe(before - 1);
+    expect(await leashesOf(mark)).toEqual([]);
     expect(await missing(directory)).toBe(false);
     expect((await living(mark)).length).toBeGreaterThan(0);
   });

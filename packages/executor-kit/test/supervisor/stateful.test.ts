@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { Transform, type TransformCallback } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasVariable, listProcesses, timeIsUp } from "@fenced/executor-kit";
@@ -36,12 +38,23 @@ async function untilDead(pid: number): Promise<void> {
   while (await isAlive(pid)) await sleep(20);
 }
 
-/** Runs a block that times out after half a second, and expects that this ends its session. */
-async function timeOut({ run }: { run: (signal: AbortSignal) => Promise<{ exitCode: number; stateLost: boolean }> }) {
+/** The end of what a block does before its time is up. */
+const begun = "open('begun', 'w').close()";
+
+/** Runs a block that times out once it has begun, and expects that this ends its session. @returns what it printed. */
+async function timeOut(
+  place: StatefulPlace,
+  code: string,
+  hasBegun: () => boolean | Promise<boolean> = () => existsSync(path.join(place.place.directory, "begun")),
+): Promise<string> {
   const controller = new AbortController();
-  setTimeout(() => controller.abort(timeIsUp), 500);
-  const { exitCode, stateLost } = await run(controller.signal);
+  const running = place.run(code, { signal: controller.signal });
+  running.catch(() => {});
+  await expect.poll(hasBegun).toBe(true);
+  controller.abort(timeIsUp);
+  const { exitCode, stateLost, stdout } = await running;
   expect({ exitCode, stateLost }).toEqual({ exitCode: 137, stateLost: true });
+  return stdout;
 }
 
 async function pidOf(place: StatefulPlace): Promise<number> {
@@ -145,17 +158,8 @@ ZeroDivisionError: division by zero
       "import subprocess, sys, time\nprint(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True, env={}).pid, flush=True)";
     const earlier = Number((await place.run(start)).stdout);
     const pid = await pidOf(place);
-    let own = 0;
-    await timeOut({
-      run: async (signal) => {
-        const outcome = await place.run(
-          `${start}\nwhile True:\n    try: time.sleep(600)\n    except BaseException: pass`,
-          { signal },
-        );
-        own = Number(outcome.stdout);
-        return outcome;
-      },
-    });
+    const loop = "while True:\n    try: time.sleep(600)\n    except BaseException: pass";
+    const own = Number(await timeOut(place, `${start}\n${begun}\n${loop}`));
     expect([await isAlive(own), await isAlive(pid), await isAlive(earlier)]).toEqual([false, false, true]);
     await place.place.supervisor.reset();
     expect(await isAlive(earlier)).toBe(false);
@@ -222,9 +226,9 @@ for each in os.listdir("/proc/self/fd"):
   it("that stops itself is killed at its time limit", async () => {
     const place = await openStatefulPlace();
     const pid = await pidOf(place);
-    await timeOut({
-      run: (signal) => place.run("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", { signal }),
-    });
+    const isStopped = async (): Promise<boolean> =>
+      (await listProcesses()).some((each) => each.pid === pid && each.stopped);
+    await timeOut(place, "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", isStopped);
     expect(await isAlive(pid)).toBe(false);
     expect((await place.run("print('next')")).stdout).toBe("next\n");
   });
@@ -242,7 +246,7 @@ describe.skipIf(process.platform !== "linux")("a fork of a session", needs("pyth
     expect((await place.run("x", { python: second })).stdout).toBe("[1]\n");
     // First ends the one between them, then the original.
     expect(await place.run("os._exit(5)", { python: first })).toMatchObject({ exitCode: 5, stateLost: true });
-    await timeOut({ run: (signal) => place.run("while True: pass", { signal }) });
+    await timeOut(place, `${begun}\nwhile True: pass`);
     expect((await place.run("x", { python: second })).stdout).toBe("[1]\n");
     await second.end();
     await first.end();

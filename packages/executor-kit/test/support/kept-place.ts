@@ -50,7 +50,8 @@ export class KeptPlace {
     this.first = child.streams;
   }
 
-  static async open(keepAliveMs = 5000): Promise<KeptPlace> {
+  /** @param keepAliveMs - longer than any program of a test is away, also on a busy machine. */
+  static async open(keepAliveMs = 60_000): Promise<KeptPlace> {
     const directory = path.join(await temporaryDirectory(), "session");
     const place = new KeptPlace({ directory, workspace: await temporaryDirectory(), keepAliveMs });
     onTestFinished(() => place.end());

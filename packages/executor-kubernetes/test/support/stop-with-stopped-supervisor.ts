@@ -18,7 +18,7 @@ time.sleep(600)
 /** Stops an executor while a block runs that has stopped the supervisor; returns the error of the block's call. */
 export async function stopWithStoppedSupervisor(executor: KubernetesCommandLineCodeExecutor): Promise<unknown> {
   const block = executor.executeCodeBlocks([{ language: "python", code }]).catch(String);
-  await expect.poll(() => statesIn(executor.podName ?? ""), { timeout: 30_000 }).toMatch(/^T/m);
+  await expect.poll(() => statesIn(executor.podName ?? ""), { timeout: 60_000 }).toMatch(/^T/m);
   const stopped = executor.stop().then(() => "stopped");
   // An executor that keeps running waits ten seconds for the end of a block.
   expect(await Promise.race([stopped, sleep(9000)])).toBe("stopped");

@@ -27,7 +27,7 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
   it("stays in its control group, and ends by itself with what has left its process tree", async () => {
     const workDir = path.join(await temporaryDirectory(), "work");
     await mkdir(workDir);
-    const executor = createKept({ stateful: true, keepAliveMs: 5000, workDir });
+    const executor = createKept({ stateful: true, keepAliveMs: 10_000, workDir });
     onTestFinished(() => executor.stop());
     const escape = "(env -i FENCED_TEST_ESCAPED=1 setsid sleep 600 &) >/dev/null 2>&1; cat /proc/self/cgroup";
     const first = await executor.executeCodeBlocks([{ language: "bash", code: escape }]);
@@ -38,7 +38,7 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
     const second = await again.executeCodeBlocks([{ language: "bash", code: "cat /proc/self/cgroup; touch kept.txt" }]);
     expect(second.output).toBe(first.output);
     await again.detach?.();
-    await expect.poll(remains, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(remains, { timeout: 60_000 }).toEqual([]);
     const escaped = (await listProcesses()).filter(({ pid }) => hasVariable(pid, "FENCED_TEST_ESCAPED", "1"));
     const groups = handle?.session["groups"];
     // Without a control group, a program that drops its variables and its parents is out of reach.
@@ -67,7 +67,7 @@ describe("a session of this host with keepAliveMs", needs("python3", "bash", "no
     expect(next.output).toBe("again\n");
     expect(executor.handle).not.toEqual(handle);
     await executor.stop();
-    await expect.poll(remains, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(remains, { timeout: 60_000 }).toEqual([]);
   });
 
   it("has no run that was being submitted when it was restarted", async () => {
@@ -120,9 +120,9 @@ if os.path.exists(here + "/slow") and "_fenced_interpreter" in " ".join(sys.orig
       { language: "python", code: "kept = 'new'\nprint(kept)" },
     ];
     const { id } = await first.submit(blocks);
-    await vi.waitFor(() => readFile(path.join(directory, "starting")), { timeout: 20_000 });
+    await vi.waitFor(() => readFile(path.join(directory, "starting")), { timeout: 60_000 });
     const connecting = connectKept(first.handle, { takeOver: true });
-    await vi.waitFor(() => expect(first.runs()[0]?.state).toBe("failed"), { timeout: 20_000 });
+    await vi.waitFor(() => expect(first.runs()[0]?.state).toBe("failed"), { timeout: 60_000 });
     await rm(path.join(directory, "slow"));
     const second = await connecting;
     onTestFinished(() => second.stop());
@@ -163,7 +163,7 @@ if os.path.exists(here + "/slow") and "_fenced_interpreter" in " ".join(sys.orig
     const call = executor.executeCodeBlocks([{ language: "python", code: until }]);
     const blocks = [{ language: "python", code: "print('begun')" }];
     const run = await executor.submit(blocks, { functions: [add], totalTimeoutMs: 1000 });
-    await setTimeout(1100);
+    await setTimeout(2000);
     await executor.files.write("go", "");
     const { output, timedOut } = await run.result();
     expect({ output, timedOut }).toEqual({ output: "", timedOut: true });
@@ -199,7 +199,7 @@ if os.path.exists(here + "/slow") and "_fenced_interpreter" in " ".join(sys.orig
     expect((await executor.executeCodeBlocks([{ language: "bash", code: more }])).exitCode).toBe(0);
     const directory = z.string().parse(executor.handle?.session["directory"]);
     const stopping = executor.stop();
-    const removing = await vi.waitUntil(() => removerOf(directory), { timeout: 30_000, interval: 1 });
+    const removing = await vi.waitUntil(() => removerOf(directory), { timeout: 60_000, interval: 1 });
     process.kill(removing, "SIGSTOP");
     await setTimeout(25_000);
     process.kill(removing, "SIGCONT");

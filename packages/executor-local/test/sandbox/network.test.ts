@@ -13,7 +13,7 @@ import { temporaryDirectory } from "../support/temporary-directory.ts";
 /** Names lead to the loopback interface of this machine, where servers play hosts. */
 const network: AllowedNetwork = { allow: ["good.example", "127.0.0.1"], resolve: async () => ["127.0.0.1"] };
 
-describe("a sandbox's network policy", { ...needs("bubblewrap", "python3"), timeout: 60_000 }, () => {
+describe("a sandbox's network policy", { ...needs("bubblewrap", "python3"), timeout: 120_000 }, () => {
   it("lets programs reach the listed hosts, but nothing else on this machine or beyond", async () => {
     const port = await playHost();
     await using executor = new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network });

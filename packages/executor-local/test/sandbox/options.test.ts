@@ -98,7 +98,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await killSandbox(await bubblewrapsOf(executor));
     const next = async (): Promise<string> => printed(executor, "bash", "cat /etc/passwd");
     // Until the loss of the sandbox is noticed, blocks fail because of it.
-    await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/is reached through a symbolic link in/);
+    await expect.poll(() => next().catch(String), { timeout: 60_000 }).toMatch(/is reached through a symbolic link in/);
     await rm(path.join(workDir, "part"), { recursive: true });
     await rename(path.join(workDir, "moved"), path.join(workDir, "part"));
     expect(await next()).toMatch(/^sandbox:/);
@@ -131,7 +131,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await killSandbox(await bubblewrapsOf(executor));
     const next = async (): Promise<string> => printed(executor, "bash", "head -n 1 /etc/passwd");
     // Until the loss of the sandbox is noticed, blocks fail because of it.
-    await expect.poll(() => next().catch(String), { timeout: 10_000 }).toMatch(/^sandbox:/);
+    await expect.poll(() => next().catch(String), { timeout: 60_000 }).toMatch(/^sandbox:/);
     expect(await readdir(victim)).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
         code: `cat > server.py <<'END'\n${server}\nEND\npython3 server.py > log 2>&1 & until grep -q ready log; do :; done`,
       },
     ]);
-    const client = `import time, urllib.request\nfor _ in range(100):\n    try:\n        text = urllib.request.urlopen("http://127.0.0.1:8000/server.py").read()\n        break\n    except OSError:\n        time.sleep(0.05)\nprint(open("/tmp/shared").read(), b"serve_forever" in text)`;
+    const client = `import time, urllib.request\nfor _ in range(1200):\n    try:\n        text = urllib.request.urlopen("http://127.0.0.1:8000/server.py").read()\n        break\n    except OSError:\n        time.sleep(0.05)\nprint(open("/tmp/shared").read(), b"serve_forever" in text)`;
     expect(await printed(executor, "python", client)).toBe("shared True\n");
     await executor.restart();
     expect(await printed(executor, "bash", "pgrep -fc '[s]erver.py'; ls /tmp/shared server.py")).toContain("0\n");
@@ -179,7 +179,7 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await once(server.listen(0, "127.0.0.1"), "listening");
     const address = server.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
-    const code = `import socket\nprint(socket.create_connection(("127.0.0.1", ${port}), 3).recv(9))`;
+    const code = `import socket\nprint(socket.create_connection(("127.0.0.1", ${port}), 60).recv(9))`;
     await using open = sandboxed({ network: "open" });
     await using closed = sandboxed();
     expect(await printed(open, "python", code)).toBe("b'hello'\n");

@@ -97,7 +97,7 @@ describe.each(engines.map((engine) => [engine.name, engine] as const))("in a con
     return (await promisify(execFile)(name, [...words, ...engine.flags, ...volumes, ...flags, ...command])).stdout;
   }
 
-  describe("a sandbox", { ...needs(name, "bubblewrap"), timeout: 60_000 }, () => {
+  describe("a sandbox", { ...needs(name, "bubblewrap"), timeout: 120_000 }, () => {
     it.each(name === "docker" ? refusals : [])(
       "is rejected with an error that names the missing option: %s",
       async (_, filtered, message) => {

@@ -40,8 +40,10 @@ nexts = others = []
 while not others:
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
-        try: parents[int(name)] = int(open("/proc/%s/stat" % name).read().rpartition(")")[2].split()[1])
-        except OSError: pass
+        try: state, parent, *_ = open("/proc/%s/stat" % name).read().rpartition(")")[2].split()
+        except OSError: continue
+        # Not those of earlier blocks that have ended.
+        if state != "Z": parents[int(name)] = int(parent)
     nexts = [pid for pid, parent in parents.items() if parent == ${template} and pid != os.getppid()]
     others = [pid for pid, parent in parents.items() if parent in nexts]
 for pid in [${template}] + nexts + others:
@@ -64,7 +66,7 @@ x = 1
     });
     await executor.start();
     await killSandbox(await bubblewrapsOf(executor));
-    await expect.poll(() => printed(executor, forkerCode), { timeout: 30_000 }).toMatch(/True$/);
+    await expect.poll(() => printed(executor, forkerCode), { timeout: 60_000 }).toMatch(/True$/);
     expect(await printed(executor, "from functions import twice\nprint(twice(21))")).toBe("42");
   });
 });

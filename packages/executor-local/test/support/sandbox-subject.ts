@@ -27,7 +27,7 @@ export const sandboxSubject: ExecutorSubject = {
 export async function killSandbox(bubblewraps: readonly number[]): Promise<void> {
   expect(bubblewraps).not.toEqual([]);
   for (const pid of bubblewraps) process.kill(pid, "SIGKILL");
-  await expect.poll(() => bubblewraps.filter((pid) => isAlive(pid)), { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => bubblewraps.filter((pid) => isAlive(pid)), { timeout: 60_000 }).toEqual([]);
 }
 
 /** The processes of bubblewrap on this host that hold the executor's sandbox. */

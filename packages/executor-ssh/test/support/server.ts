@@ -38,6 +38,6 @@ export function bash(
 }
 
 /** Waits until nothing is left on the other side. */
-export async function gone(limitMs = 15_000): Promise<void> {
+export async function gone(limitMs = 60_000): Promise<void> {
   await expect.poll(async () => (server ? server.remains() : []), { timeout: limitMs }).toEqual([]);
 }

@@ -5,6 +5,7 @@ import { hasTerminals, keepsAlive, learnsIds } from "../needs.ts";
 import { assertBeats, workspaceHeartbeat } from "../observe/heartbeat.ts";
 import { detach, connect as connectSession, start as startSession } from "../observe/kept-session.ts";
 import { beat, restingSize, run, start, textOf, untilGo } from "../observe/started-program.ts";
+import { withDoubledTime } from "../observe/until-running.ts";
 
 const needs = [learnsIds];
 
@@ -145,9 +146,13 @@ const limited: ConformanceCase = {
   needs,
   async run(kit) {
     const executor = await kit.shared();
-    const late = await start(kit, executor, { command: "echo said; sleep 1000", timeoutMs: 2000 });
-    assert.deepEqual(await kit.within("wait()", late.wait()), { exitCode: 137, timedOut: true });
-    assert.equal(await textOf(kit, late.stdout), "said\n");
+    const { said } = await withDoubledTime(kit, 2000, async (timeoutMs) => {
+      const late = await start(kit, executor, { command: "echo said; sleep 1000", timeoutMs });
+      assert.deepEqual(await kit.within("wait()", late.wait()), { exitCode: 137, timedOut: true });
+      const text = await textOf(kit, late.stdout);
+      return { wasEnough: text !== "", said: text };
+    });
+    assert.equal(said, "said\n");
     const merged = { command: "for i in 1 2 3; do echo out $i; echo err $i >&2; done", merged: true };
     assert.deepEqual(await run(kit, executor, { ...merged, timeoutMs: 600_000 }), {
       stdout: "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n",

@@ -217,12 +217,12 @@ const survivesPipes: ConformanceCase = {
   async run(kit) {
     const executor = await kit.create();
     await executor.files.write("given.txt", "given");
-    const result = await kit.run(executor, python(pipesEverywhere), { timeoutMs: 20_000 });
+    const result = await kit.run(executor, python(pipesEverywhere));
     assert.equal(result.output, "done\n");
     await kit.rejects(InvalidInputError, "files.read", executor.files.read("given.txt"));
     await kit.rejects(InvalidInputError, "files.write", executor.files.write("given.txt", "x"));
     assert.deepEqual(await kit.within("files.list", executor.files.list()), []);
-    const next = await kit.run(executor, python("print('next')"), { timeoutMs: 20_000 });
+    const next = await kit.run(executor, python("print('next')"));
     assert.equal(next.output, "next\n");
     await kit.within("files.remove", executor.files.remove("given.txt"));
     await kit.within("stop()", executor.stop());

@@ -16,6 +16,7 @@ import { HostProgram } from "../observe/host-program.ts";
 import { connect, detach, handOver, keepAliveMs, reportedHandle, start } from "../observe/kept-session.ts";
 import { PlayedHost } from "../observe/play-host.ts";
 import { eventsOf } from "../observe/run-events.ts";
+import { withDoubledTime } from "../observe/until-running.ts";
 import { fetching, inPython, policy, python } from "./network-credentials.ts";
 
 const needs = [keepsRuns];
@@ -118,20 +119,21 @@ const timesOut: ConformanceCase = {
   needs,
   async run(kit) {
     const { language: code } = kit;
-    const first = await start(kit);
-    const run = await first.submit([code.program(code.writeFile("main", "."), code.beat("main"))], {
-      // It must begin before, also on a busy machine.
-      timeoutMs: 6 * aloneMs,
+    // It must begin before its time is up.
+    const { second } = await withDoubledTime(kit, 6 * aloneMs, async (timeoutMs) => {
+      const first = await start(kit);
+      const beats = code.program(code.writeFile("main", "."), code.beat("main"));
+      const run = await first.submit([beats], { timeoutMs });
+      const sleeps = [code.program(code.sleep(600_000)), code.program(code.nothing())];
+      const total = await first.submit(sleeps, { totalTimeoutMs: timeoutMs });
+      const later = await handOver(kit, first);
+      for (const { id } of [run, total]) {
+        const result = await kit.within("the result", later.run(id).result());
+        assert.equal(result.timedOut, true);
+        assert.equal(result.exitCode, 124);
+      }
+      return { wasEnough: ((await workspaceHeartbeat(later, "main").count()) ?? 0) > 0, second: later };
     });
-    const total = await first.submit([code.program(code.sleep(60_000)), code.program(code.nothing())], {
-      totalTimeoutMs: 7 * aloneMs,
-    });
-    const second = await handOver(kit, first);
-    for (const { id } of [run, total]) {
-      const result = await kit.within("the result", second.run(id).result());
-      assert.equal(result.timedOut, true);
-      assert.equal(result.exitCode, 124);
-    }
     await assertStopped(workspaceHeartbeat(second, "main"));
     assert.equal((await kit.succeedWith(second, code.print("goes on"))).output, "goes on\n");
   },
@@ -284,17 +286,18 @@ const waitsForGiven: ConformanceCase = {
   async run(kit) {
     const late = (answer: string): HostFunction =>
       hostFunction({ name: "late", description: "Says who.", input: z.object({}), execute: () => answer });
-    const first = await start(kit);
-    const blocks = [
-      {
-        language: "python",
-        code: `import time\ntime.sleep(${aloneMs / 1000})\nfrom functions import late\nprint(late())`,
-      },
-    ];
-    const { id } = await first.submit(blocks, { functions: [late("first")] });
-    const second = await handOver(kit, first);
-    const run = await second.submit(blocks, { id, functions: [late("second")] });
-    assert.equal((await kit.within("the result", run.result())).output, "second\n");
+    const { output } = await withDoubledTime(kit, aloneMs, async (milliseconds) => {
+      const first = await start(kit);
+      const calls = `import time\ntime.sleep(${milliseconds / 1000})\nfrom functions import late\nprint(late())`;
+      const blocks = [python(calls)];
+      const { id } = await first.submit(blocks, { functions: [late("first")] });
+      const second = await handOver(kit, first);
+      const run = await second.submit(blocks, { id, functions: [late("second")] });
+      const result = await kit.within("the result", run.result());
+      // The first program may have left too late.
+      return { wasEnough: result.output !== "first\n", output: result.output };
+    });
+    assert.equal(output, "second\n");
   },
 };
 
@@ -347,21 +350,27 @@ const saysWhatItWaitedFor: ConformanceCase = {
   async run(kit) {
     const ask = hostFunction({ name: "ask", description: "Answers.", input: z.object({}), execute: () => "answer" });
     const network = policy();
-    const first = await start(kit, { network, functions: [ask] });
-    // What a slow machine needs long for is done before the program leaves.
-    const late = `import threading, time, urllib.request\nfrom functions import ask\ntime.sleep(${aloneMs / 1000})\n`;
-    const timeoutMs = 12 * aloneMs;
-    const asks = "threading.Thread(target=ask, daemon=True).start()\n";
-    const run = await first.submit([python(`${late}${asks}${fetching("http://good.example/")}`)], { timeoutMs });
-    // It has begun.
-    for await (const { event } of run.events()) if (event.type === "block-start") break;
-    const { handle } = first;
-    await detach(kit, first);
-    await delay(timeoutMs + aloneMs);
-    const second = await connect(kit, handle, { network, functions: [ask] });
-    const result = await kit.within("the result", second.run(run.id).result());
+    const says = /waiting for host functions and the network: no program was connected/;
+    const { result } = await withDoubledTime(kit, 12 * aloneMs, async (timeoutMs) => {
+      const first = await start(kit, { network, functions: [ask] });
+      const wait = `time.sleep(${timeoutMs / 12_000})`;
+      const late = `import threading, time, urllib.request\nfrom functions import ask\nprint("begun", flush=True)\n${wait}\n`;
+      const asks = "threading.Thread(target=ask, daemon=True).start()\n";
+      const run = await first.submit([python(`${late}${asks}${fetching("http://good.example/")}`)], { timeoutMs });
+      // What a slow machine needs long for is done, or it was not in time.
+      for await (const { event } of run.events()) if ("text" in event || event.type === "block-end") break;
+      const { handle } = first;
+      await detach(kit, first);
+      await delay(timeoutMs + aloneMs);
+      const second = await connect(kit, handle, { network, functions: [ask] });
+      const ended = await kit.within("the result", second.run(run.id).result());
+      // The first program may have left too late, or the block may have begun too late.
+      const wasEnough = ended.timedOut && says.test(ended.output);
+      if (!wasEnough) await kit.within("stop()", second.stop());
+      return { wasEnough, result: ended };
+    });
     assert.equal(result.timedOut, true);
-    assert.match(result.output, /waiting for host functions and the network: no program was connected/);
+    assert.match(result.output, says);
   },
 };
 

@@ -4,6 +4,7 @@ import type { CaseContext } from "../case-context.ts";
 import type { ConformanceGroup } from "../conformance-case.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { MemoryWatch } from "../observe/memory-watch.ts";
+import { withDoubledTime } from "../observe/until-running.ts";
 import type { SharedOptions } from "../shared-executors.ts";
 
 const limit = 4096;
@@ -18,14 +19,16 @@ export const output: ConformanceGroup = {
       name: "separates standard output from standard error, and combines both in order",
       async run(kit) {
         const { language } = kit;
-        const result = await kit.succeedWith(
-          await kit.shared(),
-          ...["1", "2", "3", "4"].flatMap((text, index) => [
+        const executor = await kit.shared();
+        const { result } = await withDoubledTime(kit, 800, async (milliseconds) => {
+          const statements = ["1", "2", "3", "4"].flatMap((text, index) => [
             language.write(`${text}\n`, index % 2 === 0 ? "stdout" : "stderr"),
-            // Two pipes have no common clock, so only a pause makes the order observable.
-            language.sleep(200),
-          ]),
-        );
+            // Two pipes have no common clock, so only a pause makes the order observable: one in which what reads them is not held up.
+            language.sleep(milliseconds / 4),
+          ]);
+          const ended = await kit.succeed(executor, language.program(...statements), { timeoutMs: kit.patienceMs });
+          return { wasEnough: ended.output === "1\n2\n3\n4\n", result: ended };
+        });
         assert.equal(result.stdout, "1\n3\n");
         assert.equal(result.stderr, "2\n4\n");
         assert.equal(result.output, "1\n2\n3\n4\n");

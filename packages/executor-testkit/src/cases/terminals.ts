@@ -109,11 +109,7 @@ const resized: ConformanceCase = {
   needs,
   async run(kit) {
     const executor = await kit.shared();
-    const process = await open(
-      kit,
-      executor,
-      "trap 'stty size' WINCH; echo ready; read line; while [ -z \"$line\" ]; do read line; done; echo over",
-    );
+    const process = await open(kit, executor, "trap 'stty size' WINCH; echo ready; while :; do sleep 0.05; done");
     const reader = shown(process);
     await until(kit, reader, "ready");
     await process.resize({ columns: 120, rows: 50 });
@@ -171,7 +167,7 @@ const survivors: ConformanceCase = {
     assert.deepEqual(await kit.within("wait()", process.wait()), { exitCode: 4 });
     await assertBeats(kit, workspaceHeartbeat(executor, "child"));
     const family = await open(kit, executor, `set -m; sh -c "trap '' HUP; ${beat("orphan")}" & ${beat("main")}`);
-    await assertBeats(kit, workspaceHeartbeat(executor, "orphan"));
+    for (const file of ["orphan", "main"]) await assertBeats(kit, workspaceHeartbeat(executor, file));
     await kit.within("kill()", family.kill());
     await kit.within("restart()", executor.restart());
     await assertFamilyDead(executor);

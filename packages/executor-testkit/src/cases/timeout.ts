@@ -6,7 +6,7 @@ import { childKinds, type ChildKind } from "../languages/fixture-language.ts";
 import { childKind, processes, startsProcesses } from "../needs.ts";
 import { followStream, streamedText } from "../observe/follow-stream.ts";
 import { assertBeats, assertDead, workspaceHeartbeat } from "../observe/heartbeat.ts";
-import { startWaiting, withEnoughTime } from "../observe/until-running.ts";
+import { startWaiting, withDoubledTime, withEnoughTime } from "../observe/until-running.ts";
 import { settledKind } from "../settled-kind.ts";
 
 const endsChild = (kind: ChildKind): ConformanceCase => ({
@@ -133,11 +133,16 @@ export const timeout: ConformanceGroup = {
       name: "applies to each block separately",
       async run(kit) {
         // Many short blocks that together exceed the limit, each with plenty of time to spare for a slow start.
-        const pause = kit.language.program(kit.language.sleep(1000));
-        await kit.succeed(
-          await kit.create({ timeoutMs: 8000 }),
-          Array.from({ length: 9 }, () => pause),
-        );
+        const { result } = await withDoubledTime(kit, 8000, async (timeoutMs) => {
+          const pause = kit.language.program(kit.language.sleep(timeoutMs / 8));
+          const executor = await kit.create({ timeoutMs });
+          const ended = await kit.run(
+            executor,
+            Array.from({ length: 9 }, () => pause),
+          );
+          return { wasEnough: !ended.timedOut, result: ended };
+        });
+        assert.deepEqual([result.exitCode, result.blocks.length], [0, 9], result.output);
       },
     },
     {

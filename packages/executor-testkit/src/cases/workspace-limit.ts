@@ -15,7 +15,7 @@ number = 0
 while True:
     with open("part%d" % number, "wb") as file: file.write(b"x" * 1048576)
     number += 1
-    time.sleep(0.02)
+    time.sleep(0.1)
 `);
 
 /** Limits on the disk space that code can use. */

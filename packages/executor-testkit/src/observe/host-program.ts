@@ -13,7 +13,9 @@ export class HostProgram implements AsyncDisposable {
   errors = "";
   readonly #kit: CaseContext;
   readonly #process: ChildProcessByStdio<null, Readable, Readable>;
-  readonly #closed: Promise<unknown>;
+  readonly #ended: Promise<unknown>;
+  /** Everything that it wrote has arrived. */
+  readonly #read: Promise<unknown>;
 
   constructor(kit: CaseContext, request: HostRequest) {
     const [program, ...args] = kit.subject.hostCommand;
@@ -22,11 +24,13 @@ export class HostProgram implements AsyncDisposable {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, [hostRequestVariable]: JSON.stringify(request) },
     });
-    this.#closed = once(this.#process, "exit");
-    this.#closed.catch(() => {});
-    createInterface(this.#process.stdout).on("line", (line) => {
+    this.#ended = once(this.#process, "exit");
+    this.#ended.catch(() => {});
+    const lines = createInterface(this.#process.stdout).on("line", (line) => {
       if (line.startsWith(hostReportMark)) this.reports.push(JSON.parse(line.slice(hostReportMark.length)));
     });
+    this.#read = once(lines, "close");
+    this.#read.catch(() => {});
     this.#process.stderr.setEncoding("utf8").on("data", (text: string) => {
       this.errors += text;
     });
@@ -47,12 +51,13 @@ export class HostProgram implements AsyncDisposable {
   /** Sends the program a signal and waits until it is gone. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#process.kill(signal);
-    await this.#kit.within(`the host program after ${signal}`, this.#closed);
+    await this.#kit.within(`the host program after ${signal}`, this.#ended);
   }
 
-  /** Waits until the program ends by itself. */
+  /** Waits until the program ends by itself, and all its reports are there. */
   async end(): Promise<void> {
-    await this.#kit.within("the end of the host program (something keeps Node alive)", this.#closed);
+    await this.#kit.within("the end of the host program (something keeps Node alive)", this.#ended);
+    await this.#kit.within("the end of the host program's output", this.#read);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

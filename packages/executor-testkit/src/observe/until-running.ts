@@ -59,6 +59,23 @@ export async function startWaiting(
 const firstMs = 1000;
 
 /**
+ * Does something with a time that may be too short on a slow machine, and does it again with twice the time as long as it turns out that
+ * it was, which proves nothing. Gives up when that would take longer than the subject's patience.
+ *
+ * @param attempt - takes that time in milliseconds; returns whether it was enough, and what the case checks.
+ */
+export async function withDoubledTime<Made extends { readonly wasEnough: boolean }>(
+  kit: CaseContext,
+  shortestMs: number,
+  attempt: (milliseconds: number) => Promise<Made>,
+): Promise<Made> {
+  for (let milliseconds = shortestMs; ; milliseconds *= 2) {
+    const made = await attempt(milliseconds);
+    if (made.wasEnough || milliseconds * 2 > kit.patienceMs) return made;
+  }
+}
+
+/**
  * Ends a block that appends to a file, and retries with more time until the block had begun to do so. How long a
  * program takes to begin depends on the machine, and a block that is ended before that proves nothing.
  *
@@ -69,10 +86,14 @@ export async function withEnoughTime<Ended extends { readonly executor: CodeExec
   attempt: (milliseconds: number) => Promise<Ended>,
   file = "main",
 ): Promise<Ended> {
-  for (let milliseconds = firstMs; ; milliseconds *= 2) {
-    const ended = await attempt(milliseconds);
-    const count = await workspaceHeartbeat(ended.executor, file).count();
-    if ((count ?? 0) > 0 || milliseconds * 2 > kit.patienceMs) return ended;
-    await kit.within("stop() between two attempts", ended.executor.stop());
-  }
+  const { ended } = await withDoubledTime(kit, firstMs, async (milliseconds) => {
+    const made = await attempt(milliseconds);
+    const count = await workspaceHeartbeat(made.executor, file).count();
+    const wasEnough = (count ?? 0) > 0;
+    if (!wasEnough && milliseconds * 2 <= kit.patienceMs) {
+      await kit.within("stop() between two attempts", made.executor.stop());
+    }
+    return { wasEnough, ended: made };
+  });
+  return ended;
 }

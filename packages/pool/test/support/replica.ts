@@ -38,7 +38,7 @@ export class Replica implements AsyncDisposable {
   static async start(...words: readonly string[]): Promise<Replica> {
     const [program, ...args] = await bundledCommand(replica, ...words);
     const started = new Replica(spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] }));
-    await vi.waitUntil(() => started.lines.some(({ ready }) => ready === true), { timeout: 20_000 });
+    await vi.waitUntil(() => started.lines.some(({ ready }) => ready === true), { timeout: 60_000 });
     return started;
   }
 

@@ -4,7 +4,7 @@ import { vi } from "vitest";
 export const sh = (code: string): CodeBlock[] => [{ language: "sh", code }];
 
 /** Waits until `check` passes. */
-export const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+export const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 60_000 });
 
 /** What a promise is rejected with. */
 export const failure = (promise: Promise<unknown>): Promise<unknown> =>

@@ -166,7 +166,7 @@ for n in range(1000):
     there.close()
 `;
     await python("python3", ["-c", code, place.name, said]);
-    await expect.poll(() => descriptors(place), { timeout: 20_000 }).toBe(before);
+    await expect.poll(() => descriptors(place), { timeout: 60_000 }).toBe(before);
     expect(await printed(first, "echo", "still")).toBe("still\n");
     await first.link.end();
     await place.over();

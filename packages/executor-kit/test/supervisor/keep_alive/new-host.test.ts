@@ -81,7 +81,7 @@ for _ in range(2):
     await begun;
     const { supervisor, link } = await place.connect({ takeOver: true });
     await running;
-    expect(await printed(supervisor, ["cat", log])).toBe("end\nend\n");
+    await expect.poll(() => printed(supervisor, ["cat", log])).toBe("end\nend\n");
     await link.end();
     await place.over();
   });
