@@ -1,0 +1,1 @@
+export { fencedProvider } from "./fenced-provider.ts";
