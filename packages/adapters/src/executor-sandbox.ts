@@ -37,11 +37,21 @@ export interface SandboxCommandResult {
   readonly exitCode: number;
 }
 
+/** Settings of a sandbox. */
+export interface SandboxSettings {
+  /** Maximum bytes that `run` keeps of each output. Default: 1,048,576. */
+  readonly maxOutputBytes?: number | undefined;
+  /** When it will be ended, for who asks. Default: no limit. */
+  readonly lifetimeMs?: number | undefined;
+}
+
 /** An executor as a sandbox in which a framework runs commands and reads and writes files. */
 export class ExecutorSandbox {
   readonly id: string;
   readonly executor: CodeExecutor;
   readonly createdAt: Date = new Date();
+  /** Milliseconds from then on after which it is ended. Absent: no limit. */
+  readonly lifetimeMs: number | undefined;
   readonly #processes: ExecutorProcesses;
   readonly #maxOutputBytes: number;
   #env: Readonly<Record<string, string>> = {};
@@ -50,7 +60,7 @@ export class ExecutorSandbox {
    * @param executor - a started one.
    * @throws InvalidInputError if it cannot start programs.
    */
-  constructor(id: string, executor: CodeExecutor, maxOutputBytes: number) {
+  constructor(id: string, executor: CodeExecutor, { maxOutputBytes = 1_048_576, lifetimeMs }: SandboxSettings = {}) {
     if (!executor.processes) {
       throw new InvalidInputError("This executor cannot start programs, so it cannot be used as a sandbox", {
         remedy:
@@ -61,6 +71,7 @@ export class ExecutorSandbox {
     this.executor = executor;
     this.#processes = executor.processes;
     this.#maxOutputBytes = maxOutputBytes;
+    this.lifetimeMs = lifetimeMs;
   }
 
   /** Absolute path of the workspace, as programs see it. */

@@ -14,6 +14,11 @@ export interface SandboxRequest {
   readonly id: string;
   /** Pass it on as the executor's option `restore`: a snapshot whose files the sandbox begins with. Absent for an empty one. */
   readonly restore?: RestoreOption;
+  /**
+   * What the framework's user asked for, in the framework's words: `workspace` and `policy` of TanStack AI, `image`, `templateId`
+   * and so on of ComputeSDK. It has the effect that you give it.
+   */
+  readonly given: Readonly<Record<string, unknown>>;
   /** Aborted if the framework no longer wants the sandbox. */
   readonly signal?: AbortSignal;
 }
@@ -27,7 +32,7 @@ export interface ExecutorSandboxesOptions {
    * `undefined` if there is none. Default: only sandboxes of this program are found again.
    */
   readonly resumeExecutor?:
-    | ((request: Omit<SandboxRequest, "restore">) => CodeExecutor | undefined | Promise<CodeExecutor | undefined>)
+    | ((request: Pick<SandboxRequest, "id" | "signal">) => CodeExecutor | undefined | Promise<CodeExecutor | undefined>)
     | undefined;
   /** Where snapshots of files are kept. `createExecutor` must then pass `restore` on. Default: there are no snapshots. */
   readonly snapshots?: CheckpointStore | undefined;

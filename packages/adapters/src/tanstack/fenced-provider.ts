@@ -39,8 +39,8 @@ export function fencedProvider(options: ExecutorSandboxesOptions): FencedProvide
   return {
     name: "fenced",
     capabilities: () => capabilities,
-    create: async ({ id, env, signal }) => {
-      const sandbox = await sandboxes.create(id, { signal });
+    create: async ({ id, env, signal, ...given }) => {
+      const sandbox = await sandboxes.create(id, { given, signal });
       sandbox.setEnv(env ?? {});
       return new SandboxHandleOver(sandbox, parts);
     },
@@ -49,8 +49,8 @@ export function fencedProvider(options: ExecutorSandboxesOptions): FencedProvide
       return sandbox ? new SandboxHandleOver(sandbox, parts) : null;
     },
     ...(sandboxes.hasSnapshots && {
-      restoreSnapshot: async ({ snapshotId, env, signal }) => {
-        const sandbox = await sandboxes.create(undefined, { snapshot: snapshotId, signal });
+      restoreSnapshot: async ({ snapshotId, env, signal, ...given }) => {
+        const sandbox = await sandboxes.create(undefined, { snapshot: snapshotId, given, signal });
         sandbox.setEnv(env ?? {});
         return new SandboxHandleOver(sandbox, parts);
       },
