@@ -109,7 +109,11 @@ describe.each(places)("TanStack's sandbox in $place", ({ place, backends }) => {
       const fork = await handle.fork?.();
       await handle.fs.write("a.txt", "2");
       const restored = await provider.restoreSnapshot?.({ snapshotId: snapshot?.id ?? "" });
-      expect([await fork?.fs.read("a.txt"), await restored?.fs.read("a.txt"), snapshot?.label]).toEqual(["1", "1", "first"]);
+      expect([await fork?.fs.read("a.txt"), await restored?.fs.read("a.txt"), snapshot?.label]).toEqual([
+        "1",
+        "1",
+        "first",
+      ]);
       expect(new Set([handle.id, fork?.id, restored?.id]).size).toBe(3);
     });
   });

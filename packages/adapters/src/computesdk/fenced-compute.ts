@@ -1,5 +1,4 @@
 import { posix } from "node:path";
-import { InvalidInputError } from "@fenced/core";
 import {
   type CommandResult,
   defineProvider,
@@ -9,9 +8,10 @@ import {
   type SandboxMethods,
   type SnapshotMethods,
 } from "@computesdk/provider";
+import { InvalidInputError } from "@fenced/core";
 import type { ExecutorSandbox, TextListener } from "../executor-sandbox.ts";
-import { ExecutorSandboxes } from "../executor-sandboxes.ts";
 import type { ExecutorSandboxesOptions } from "../executor-sandboxes-options.ts";
+import { ExecutorSandboxes } from "../executor-sandboxes.ts";
 
 /** A snapshot, as ComputeSDK describes one. */
 interface ComputeSnapshot {

@@ -1,0 +1,22 @@
+// Makes Fenced's executors the sandboxes of ComputeSDK.
+// needs: python3, bubblewrap
+import assert from "node:assert/strict";
+const lines: string[] = [];
+const { log } = console;
+console.log = (line: string) => {
+  lines.push(line);
+  log(line);
+};
+// #region computesdk
+import { fencedCompute } from "@fenced/adapters/computesdk";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+
+await using provider = fencedCompute({
+  createExecutor: () => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" }),
+});
+const sandbox = await provider.sandbox.create({ envs: { GREETING: "hello" } });
+await sandbox.filesystem.writeFile("/workspace/hi.py", "import os; print(os.environ['GREETING'])");
+console.log((await sandbox.runCommand("python3 hi.py")).stdout.trim());
+await sandbox.destroy();
+// #endregion
+assert.deepEqual(lines, ["hello"]);
