@@ -18,7 +18,7 @@ await using provider = fencedProvider({
 const coder = defineSandbox({
   id: "coder",
   provider,
-  workspace: defineWorkspace({ source: { type: "local" }, setup: ["echo 6 > six.txt"] }),
+  workspace: defineWorkspace({ source: { type: "none" }, setup: ["echo 6 > six.txt"] }),
 });
 const sandbox = await coder.ensure({ threadId: "thread-1", runId: "run-1" }); // `withSandbox(coder)` calls it for a chat
 const { stdout } = await sandbox.process.exec("python3 -c \"print(7 * int(open('six.txt').read()))\"");

@@ -19,7 +19,7 @@ function computeIn(place: string): FencedCompute & { readonly asked: SandboxRequ
 }
 
 describe.each(places)("ComputeSDK's sandbox in $place", ({ place, backends }) => {
-  describe("", needs(...backends), () => {
+  describe("with all that it needs", needs(...backends), () => {
     it("is created with what was asked for, found, listed and destroyed", async () => {
       const provider = computeIn(place);
       const sandbox = await provider.sandbox.create({ envs: { GIVEN: "1" }, image: "python", timeout: 86_400_000 });

@@ -11,11 +11,11 @@ function providerIn(place: string): FencedProvider {
 }
 
 describe.each(places)("TanStack's sandbox in $place", ({ place, backends }) => {
-  describe("", needs(...backends), () => {
+  describe("with all that it needs", needs(...backends), () => {
     it("is set up, found again by its thread, and ended", async () => {
       const provider = providerIn(place);
       const workspace = defineWorkspace({
-        source: { type: "local" },
+        source: { type: "none" },
         instructions: "Be kind.",
         secrets: createSecrets({ TOKEN: "t" }),
         setup: ["mkdir made", "cd made", "pwd > where; echo $TOKEN > token"],

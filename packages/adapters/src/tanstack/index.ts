@@ -1,1 +1,1 @@
-export { fencedProvider } from "./fenced-provider.ts";
+export { fencedProvider, type FencedProvider } from "./fenced-provider.ts";
