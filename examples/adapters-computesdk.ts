@@ -1,16 +1,19 @@
 // Makes Fenced's executors the sandboxes of ComputeSDK.
 // needs: python3, bubblewrap
 import assert from "node:assert/strict";
+// #region computesdk
+import { fencedCompute } from "@fenced/adapters/computesdk";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+// #endregion
+
 const lines: string[] = [];
 const { log } = console;
 console.log = (line: string) => {
   lines.push(line);
   log(line);
 };
-// #region computesdk
-import { fencedCompute } from "@fenced/adapters/computesdk";
-import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 
+// #region computesdk
 await using provider = fencedCompute({
   createExecutor: () => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" }),
 });

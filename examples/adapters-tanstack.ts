@@ -1,17 +1,20 @@
 // Gives a thread of TanStack AI a sandbox of its own, which is set up once and found again.
 // needs: python3, bubblewrap
 import assert from "node:assert/strict";
+// #region tanstack
+import { fencedProvider } from "@fenced/adapters/tanstack";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { defineSandbox, defineWorkspace } from "@tanstack/ai-sandbox";
+// #endregion
+
 const lines: string[] = [];
 const { log } = console;
 console.log = (line: string) => {
   lines.push(line);
   log(line);
 };
-// #region tanstack
-import { fencedProvider } from "@fenced/adapters/tanstack";
-import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { defineSandbox, defineWorkspace } from "@tanstack/ai-sandbox";
 
+// #region tanstack
 await using provider = fencedProvider({
   createExecutor: () => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" }),
 });
