@@ -2,6 +2,7 @@
 // needs: python3, bubblewrap
 import assert from "node:assert/strict";
 // #region computesdk
+import { createCompute } from "@computesdk/provider";
 import { fencedCompute } from "@fenced/adapters/computesdk";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 // #endregion
@@ -17,7 +18,8 @@ console.log = (line: string) => {
 await using provider = fencedCompute({
   createExecutor: () => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox" }),
 });
-const sandbox = await provider.sandbox.create({ envs: { GREETING: "hello" } });
+const compute = createCompute({ defaultProvider: provider });
+const sandbox = await compute.sandbox.create({ envs: { GREETING: "hello" } });
 await sandbox.filesystem.writeFile("/workspace/hi.py", "import os; print(os.environ['GREETING'])");
 console.log((await sandbox.runCommand("python3 hi.py")).stdout.trim());
 await sandbox.destroy();
