@@ -68,6 +68,7 @@ const sections: readonly Section[] = [
       ["packages/model-replay/README.md", "Models: record and replay"],
       ["packages/ai-sdk/README.md", "Tools for the AI SDK"],
       ["packages/skills/README.md", "Skills"],
+      ["packages/adapters/README.md", "Other frameworks"],
       ["packages/mcp/README.md", "MCP server"],
       ["packages/e2b/README.md", "Server for E2B's clients"],
       ["docs/migration-from-autogen.md", "Coming from AutoGen"],

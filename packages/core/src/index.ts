@@ -157,6 +157,7 @@ export type {
 export { ImportFromModule } from "./functions/import-from-module.ts";
 export { withRequirements } from "./functions/with-requirements.ts";
 
+export { BoundedOutput } from "./bounded-output.ts";
 export { ByteQueue } from "./byte-queue.ts";
 export { isJsonValue, type JsonObject, type JsonValue, maxJsonDepth } from "./json-value.ts";
 export { JsonLimitError, type JsonLimits, maxJsonValues, measureJson, parseJson } from "./parse-json.ts";

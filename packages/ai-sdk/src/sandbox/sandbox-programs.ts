@@ -1,5 +1,4 @@
-import { ByteQueue, InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
-import { BoundedOutput } from "./bounded-output.ts";
+import { BoundedOutput, ByteQueue, InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
 
 /** The exit code of the programs below if nothing exists at the path. */
 const missing = 44;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { TextDecoder } from "node:util";
 import {
+  BoundedOutput,
   InvalidInputError,
   type CodeExecutor,
   type ExecutorProcesses,
@@ -15,7 +16,6 @@ import {
   wholeNumberOption,
 } from "@fenced/core/options";
 import * as z from "zod";
-import { BoundedOutput } from "./bounded-output.ts";
 import { processesOf, programs, runFileProgram, startFileProgram, type FileProgram } from "./sandbox-programs.ts";
 import type {
   ExecutorSandboxSession,

@@ -1,6 +1,6 @@
-import { ByteQueue } from "@fenced/core";
+import { ByteQueue } from "./byte-queue.ts";
 
-/** Keeps the beginning and the end of an output. */
+/** Keeps the beginning and the end of an output that may be endless. */
 export class BoundedOutput {
   readonly #most: number;
   readonly #head = new ByteQueue();

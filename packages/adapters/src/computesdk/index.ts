@@ -1,0 +1,1 @@
+export { fencedCompute, type FencedCompute } from "./fenced-compute.ts";

@@ -1,0 +1,1 @@
+export { fencedProvider, type FencedProvider } from "./fenced-provider.ts";

@@ -1,0 +1,28 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { directoryStore } from "@fenced/checkpoints";
+import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { type BackendName } from "@fenced/test-support/backends";
+import { onTestFinished } from "vitest";
+import type { ExecutorSandboxesOptions } from "../../src/index.ts";
+
+/** Where the adapters are tried. */
+export const places: readonly { readonly place: string; readonly backends: readonly BackendName[] }[] = [
+  { place: "an OS sandbox", backends: ["bubblewrap", "python3"] },
+  { place: "a container", backends: ["docker"] },
+];
+
+/** Options of adapters whose sandboxes are such places, with snapshots. */
+export function inPlace(place: string): ExecutorSandboxesOptions {
+  const folder = mkdtempSync(join(tmpdir(), "fenced-adapters-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return {
+    createExecutor: ({ restore }) =>
+      place === "a container"
+        ? new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none", restore })
+        : new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", restore }),
+    snapshots: directoryStore(folder),
+  };
+}
