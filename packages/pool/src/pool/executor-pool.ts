@@ -19,6 +19,8 @@ import { RetryPace } from "./retry-pace.ts";
 
 /** Maximum number of executors that start at the same time. */
 const startsAtOnce = 8;
+/** How long a caller has the machine to itself before the next executor is started, while others are ready, in milliseconds. */
+const refillAfterMs = 200;
 /** Consecutive failed starts before waiting callers get the error. */
 const attempts = 3;
 /** An unused executor that is lost within this time, in milliseconds, counts as a failed start. */
@@ -49,6 +51,7 @@ export class ExecutorPool implements AsyncDisposable {
   readonly #drain = new Drain();
   readonly #forgotten: FinalizationRegistry<LeaseRecord>;
   #retry: NodeJS.Timeout | undefined;
+  #soon: NodeJS.Timeout | undefined;
 
   /**
    * Starts nothing before the first `start()` or `acquire()`. @throws InvalidInputError if an option is unknown or
@@ -112,7 +115,7 @@ export class ExecutorPool implements AsyncDisposable {
       this.#drain.signal.throwIfAborted();
       const ready = this.#ready.take();
       const holder = ready ? this.#lease(ready) : await this.#wait(signal);
-      this.#refill();
+      this.#refillSoon();
       if (onLease) holder.introduce(onLease);
       return holder.lease;
     });
@@ -129,6 +132,7 @@ export class ExecutorPool implements AsyncDisposable {
     const rested = this.#drain.begin(options);
     const reason: unknown = this.#drain.signal.reason;
     clearTimeout(this.#retry);
+    clearTimeout(this.#soon);
     this.#ready.close();
     this.#line.refuse(reason);
     this.#starters.refuse(reason);
@@ -215,6 +219,19 @@ export class ExecutorPool implements AsyncDisposable {
     }
     for (let started = 0; started < count; started += 1) this.#startOne();
     this.#changed();
+  }
+
+  /** Starts what is missing for next callers: what a caller does first should not wait for the start of another executor. */
+  #refillSoon(): void {
+    this.#changed();
+    if (this.#ready.length === 0) {
+      this.#refill();
+      return;
+    }
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#refill();
+    }, refillAfterMs).unref();
   }
 
   #tryAgainIn(milliseconds: number): void {

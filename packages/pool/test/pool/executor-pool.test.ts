@@ -28,6 +28,18 @@ describe("a pool", needs("bash"), () => {
     expect(create).toHaveBeenCalledTimes(3);
   });
 
+  it("starts the next executor a little later if others are ready, and at once if none is", async () => {
+    const pool = localPool({ min: 2, max: 6 });
+    await pool.start();
+    await using first = await pool.acquire();
+    expect(pool.counts).toEqual({ ...nothing, ready: 1, leased: 1 });
+    expect((await first.executor.executeCodeBlocks(sh("echo here"))).output).toBe("here\n");
+    await eventually(() => expect(pool.counts).toEqual({ ...nothing, ready: 2, leased: 1 }));
+    const others = [await pool.acquire(), await pool.acquire()];
+    expect(pool.counts).toMatchObject({ ready: 0, starting: 2, leased: 3 });
+    await Promise.all(others.map((lease) => lease.release()));
+  });
+
   it("shows what is leased before its caller has it, and ends it if that fails", async () => {
     const created: CodeExecutor[] = [];
     const create: Create = (context) => {
