@@ -76,13 +76,24 @@ describe("what code leaves behind", needs("python3"), () => {
     expect((await client.execute("x")).json.result.executionResult).toBe(1);
   });
 
-  it("may be forged messages to the emulator, which stays up", async ({ skip }) => {
-    await using client = await Client.open({ namespaces: false });
-    // The supervisor's standard output, by pidfd_open and pidfd_getfd.
-    const take = `import ctypes, os
+  // The supervisor's standard output, by pidfd_open and pidfd_getfd.
+  const take = `import ctypes, os
 call = ctypes.CDLL(None, use_errno=True).syscall
 out = call(438, call(434, os.getppid(), 0), 1, 0)
 out`;
+
+  it("may be a forged message of millions of values: it is not parsed, and the session ends", async ({ skip }) => {
+    await using client = await Client.open({ namespaces: false });
+    const taken = (await client.execute(take)).json.result.executionResult;
+    skip(taken === -1, "code may not take its parent's descriptors here");
+    const forge = `import time
+with os.fdopen(os.dup(out), "wb") as pipe: pipe.write(b"[" + b"0," * 1_000_000 + b"0]\\n")
+time.sleep(20)`;
+    expect((await client.execute(forge)).json).toMatchObject({ status: "Failed", error: { code: "SessionEnded" } });
+  });
+
+  it("may be forged messages to the emulator, which stays up", async ({ skip }) => {
+    await using client = await Client.open({ namespaces: false });
     const taken = (await client.execute(take)).json.result.executionResult;
     skip(taken === -1, "code may not take its parent's descriptors here");
     await client.execute("os.write(out, b'no JSON\\n{\"id\":1}\\n') and None");
