@@ -29,7 +29,7 @@ describe("the option record", needs("python3"), () => {
     await using executor = new LocalCommandLineCodeExecutor({ record: recordFile(file), functions: [greet] });
     const code = "from functions import greet\ngreet()\nopen('.envrc', 'w').close()";
     await executor.executeCodeBlocks([{ language: "python", code }]);
-    await executor.executeCodeBlocks([{ language: "sh", code: "touch late; sleep 100" }], { timeoutMs: 2000 });
+    await executor.executeCodeBlocks([{ language: "sh", code: "touch late; sleep 100" }], { timeoutMs: 5000 });
     const controller = new AbortController();
     const aborted = executor.streamCodeBlocks([{ language: "sh", code: "touch hidden; echo; sleep 100" }], {
       signal: controller.signal,
