@@ -94,6 +94,19 @@ test("a listed name is looked up here if some of its addresses are denied", asyn
   expect(proxy.lookups).toEqual(["a.example"]);
 });
 
+test("so are names below a top-level domain in which code could register one", async () => {
+  const port = await playHost();
+  const upstream = await playConnectProxy();
+  const proxy = await startProxy({
+    allow: ["*.com", "*.corp"],
+    resolve: () => Promise.resolve(["169.254.169.254"]),
+    upstreamProxy: { url: `http://127.0.0.1:${upstream.port}` },
+  });
+  expect(await inside(proxy, `metadata.evil.com:${port}`)).toContain("it resolves to a cloud metadata address");
+  expect(await inside(proxy, `a.corp:${port}`)).toContain("host of inner");
+  expect(upstream.connected.map(({ target }) => target)).toEqual([`a.corp:${port}`]);
+});
+
 test("hosts of `noProxy`, and listed addresses of this machine, are reached directly", async () => {
   const port = await playHost();
   const upstream = await playConnectProxy();
@@ -244,6 +257,12 @@ const refusals: [string, (stream: Duplex) => unknown, Partial<UpstreamProxy>, Re
     /502 the upstream proxy did not answer as/,
   ],
   ["answers garbage", (stream) => stream.write("HTTP/1.1 yes\r\n\r\n"), {}, /502 the upstream proxy did not answer as/],
+  [
+    "hides a status",
+    (stream) => stream.write("HTTP/1.1 x\nHTTP/1.1 200 OK\r\n\r\n"),
+    {},
+    /502 the upstream proxy did not answer as/,
+  ],
   ["answers endlessly", endless, {}, /502 the upstream proxy did not answer as/],
   ["closes", (stream) => stream.destroy(), {}, /502 the upstream proxy did not answer as/],
   ["ends its side", (stream) => stream.end("HTTP/1.1 200"), {}, /502 the upstream proxy did not answer as/],
@@ -261,9 +280,9 @@ test.each(refusals)("a proxy that %s is a refusal that says what to do", async (
   const proxy = await startProxy({
     allow: ["a.example"],
     upstreamProxy: { url: `http://127.0.0.1:${upstream.port}`, ...credentials },
-    ...(name === "hangs" ? { connectTimeoutMs: 2000 } : {}),
+    ...(name === "hangs" ? { connectTimeoutMs: 3000 } : {}),
   });
-  const answers = [await inside(proxy, "a.example:443"), await exchange(proxy, get("http://a.example:443/"))];
+  const answers = await Promise.all([inside(proxy, "a.example:443"), exchange(proxy, get("http://a.example:443/"))]);
   for (const text of answers) expect(text).toMatch(reason);
   const told = answers.join("") + JSON.stringify(proxy.decisions);
   expect(told).not.toContain("s3cr3t");

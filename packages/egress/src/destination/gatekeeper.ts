@@ -270,10 +270,13 @@ class AllowList {
     return new Refusal(403, `${what} is not in this executor's network policy`, true);
   }
 
-  /** Whether an entry names the host, or a domain above it. `localhost` is this machine everywhere (RFC 6761). */
+  /**
+   * Whether an entry names the host, or a domain above it of which not everybody can get a part. `localhost` is this machine
+   * everywhere (RFC 6761).
+   */
   names({ host, port }: Place): boolean {
     if (isAddress(host) || /(?:^|\.)localhost$/.test(host)) return false;
-    return this.#patterns.some((pattern) => pattern.host !== "" && matchesHost(pattern, host, port));
+    return this.#patterns.some((pattern) => !isOpenToAll(pattern) && matchesHost(pattern, host, port));
   }
 
   /** Why an address must not be dialed, as text after "is". */
@@ -282,6 +285,14 @@ class AllowList {
     if (kind === undefined) return undefined;
     return this.#patterns.some((pattern) => !pattern.below && matchesHost(pattern, address, port)) ? undefined : kind;
   }
+}
+
+/** Top-level domains that nobody can register a name in. */
+const privateDomain = /^(?:internal|corp|home|mail|intranet|private|lan|local|localdomain|test|example|invalid)$/;
+
+/** Whether an entry allows names that code could register: `*`, or all of a top-level domain, such as `*.com`. */
+function isOpenToAll({ host, below }: ParsedRule): boolean {
+  return host === "" || (below && !host.includes(".") && !privateDomain.test(host));
 }
 
 /**

@@ -189,7 +189,7 @@ class ConnectAnswer {
     if (end < 0 && this.#bytes.length < maxAnswer && couldBeAnswer(this.#bytes)) return Buffer.alloc(0);
     this.#done = true;
     this.#bytes = Buffer.alloc(0);
-    const [, status] = /^HTTP\/1\.[01] ([2-5]\d\d)(?: |$)/m.exec(begin.toString("latin1").split("\r\n")[0] ?? "") ?? [];
+    const [, status] = /^HTTP\/1\.[01] ([2-5]\d\d)(?: |$)/.exec(begin.toString("latin1").split("\r\n")[0] ?? "") ?? [];
     this.#settle(status === undefined ? undefined : Number(status));
     return status === undefined ? Buffer.alloc(0) : rest;
   }
