@@ -24,8 +24,8 @@ import { aboutScript, root } from "../workspace.mjs";
 
 const full = process.env.FENCED_SUITE === "full";
 /** What runs while backends are installed, and needs nothing but Node. */
-const statics = ["build", "typecheck", "typecheck:scripts", "lint", "lint:scripts", "format:check", "snippets", "knip"];
-statics.push("mutations", "publint", "attw");
+const statics = ["build", "typecheck", "typecheck:scripts", "lint", "lint:scripts", "format:check", "snippets"];
+statics.push("commands", "knip", "mutations", "publint", "attw");
 if (full) statics.push("docs:build", "release:dry-run");
 else statics.push("installs");
 

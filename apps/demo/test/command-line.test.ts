@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { defaultTask } from "../src/default-task.ts";
@@ -118,21 +118,6 @@ describe("the command line", () => {
     const { exitCode, stderr } = await outcome;
     expect({ exitCode, stderr }).toEqual({ exitCode: 141, stderr: "" });
     expect(readdirSync(folder).filter((name) => name.startsWith("fenced-"))).toEqual([]);
-  });
-
-  it("documents no option or executor that no test uses", () => {
-    const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
-    const [, section = ""] = read("../README.md").split("## Options\n");
-    const [table = ""] = /^\|[^]*?\n\n/m.exec(section) ?? [];
-    const names = ["command-line", "recorded-demo", "live-demo", "places", "web-page", "ask-approval"];
-    const tests = names.map((name) => read(`${name}.test.ts`)).join("\n");
-    const options = [...table.matchAll(/^\| `(--[\w-]+)/gm)].map(([, name = ""]) => name);
-    expect(options.length).toBeGreaterThan(9);
-    expect(options.filter((name) => !tests.includes(`"${name}"`))).toEqual([]);
-    const [row = ""] = /\| `--executor .*/.exec(table) ?? [];
-    expect(executorNames.filter((name) => !row.includes(`\`${name}\``))).toEqual([]);
-    // "auto" is the default.
-    expect(executorNames.slice(1).filter((name) => !tests.includes(`runDemo(["--executor", "${name}"`))).toEqual([]);
   });
 
   it("does not name a species in its default tasks", () => {

@@ -23,6 +23,12 @@ describe("the demo's task is solved", () => {
     expectSolved(outcome, failure);
   });
 
+  it("behind the strongest fence, with --executor auto", async () => {
+    const outcome = await runDemo(["--executor", "auto"], await machine("wasm"));
+    expect(outcome.stdout).toContain("The code runs in an interpreter in WebAssembly.");
+    expectSolved(outcome, failure);
+  });
+
   it("in WebAssembly", async () => {
     const outcome = await runDemo(["--executor", "wasm"], await machine("wasm"));
     expect(outcome.stdout).toContain("The code runs in an interpreter in WebAssembly.");

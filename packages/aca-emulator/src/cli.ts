@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { parseFaults, type Fault } from "./http/faults.ts";
 import type { PoolType } from "./sessions/session-process.ts";
 import { startAcaEmulator } from "./start-aca-emulator.ts";
@@ -28,7 +28,9 @@ const program = new Command("aca-emulator")
   .option("--port <number>", "the port; 0 picks a free one", whole, 0)
   .option("--host <address>", "the address to listen on", "127.0.0.1")
   .option("--allow-host <name>", "another host name that clients may use; repeatable", collect)
-  .option("--pool <type>", "PythonLTS, NodeLTS or Shell", poolType, "PythonLTS")
+  .addOption(
+    new Option("--pool <type>", "what sessions run").choices(["PythonLTS", "NodeLTS", "Shell"]).default("PythonLTS"),
+  )
   .option("--python <program>", "the Python that sessions run on, 3.8 or later", "python3")
   .option("--max-sessions <number>", "maximum number of sessions at once", whole, 100)
   .option("--cooldown-ms <number>", "time without requests after which a session ends, in milliseconds", whole, 300_000)
@@ -83,11 +85,6 @@ function whole(text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
   throw new InvalidArgumentError("Use a whole number.");
-}
-
-function poolType(text: string): PoolType {
-  if (text === "PythonLTS" || text === "NodeLTS" || text === "Shell") return text;
-  throw new InvalidArgumentError("Use PythonLTS, NodeLTS or Shell.");
 }
 
 function fault(text: string, before: readonly Fault[] = []): Fault[] {

@@ -159,23 +159,18 @@ describe.each(kinds)("on a machine whose strongest fence is %s, fenced run", (ki
   it("opens it, by default and by name", needs(...backends), async () => {
     const env = await machine(kind);
     const options = ["--total-timeout-ms", "50000", "--memory-bytes", "268435456"];
-    for (const chosen of [[], ["--executor", kind, ...(kind === "wasm" ? [] : ["--network", "open"])]]) {
-      const image = kind === "docker" || chosen.length === 0 ? ["--image", "fenced-test:python"] : [];
+    for (const chosen of [
+      [],
+      ["--executor", "auto"],
+      ["--executor", kind, ...(kind === "wasm" ? [] : ["--network", "open"])],
+    ]) {
+      const image = kind === "docker" || !chosen.includes(kind) ? ["--image", "fenced-test:python"] : [];
       const words = ["run", "-", ...chosen, ...image, ...options];
       const { exitCode, stdout, stderr } = await runNode(cli, words, env, markdown(["python", "print(6 * 7)"])).outcome;
       expect([exitCode, stdout]).toEqual([0, "42\n"]);
       expect(stderr).toContain(`The code runs in ${places[kind]}`);
     }
   });
-});
-
-it("the README documents no option that no test uses", async () => {
-  const read = (file: string): Promise<string> => readFile(new URL(file, import.meta.url), "utf8");
-  const tests = (await read("run.test.ts")) + (await read("doctor.test.ts"));
-  const [, section = ""] = (await read("../README.md")).split("### `fenced doctor`");
-  const documented = new Set([...section.matchAll(/`(--[a-z][\w-]+)/g)].map(([, name = ""]) => name));
-  expect([...documented]).toContain("--json");
-  expect([...documented].filter((name) => !tests.includes(`"${name}"`))).toEqual([]);
 });
 
 describe("the code in a text", () => {

@@ -274,6 +274,13 @@ describe("--connect", needs("python3"), () => {
     },
   );
 
+  it("asks about every tool with --approve all, so that a host which cannot ask refuses them", async () => {
+    const command = `"${process.execPath}" '${fixture}' notes`;
+    const client = await connectStdio(["--executor", "local", "--connect", command, "--approve", "all"]);
+    const code = "from functions import who\ntry: print(who())\nexcept Exception as error: print('refused:', error)";
+    expect(await python(client, code)).toMatch(/^refused: .*approv/);
+  });
+
   it("fails at once if code cannot call functions", async () => {
     const byRequests = ["--executor", "aca", "--config", '{"transport":"request"}'];
     const { exitCode, stderr } = await startCli([...byRequests, "--connect", "node", "--http"], {

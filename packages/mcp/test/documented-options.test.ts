@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { type BackendName, needs } from "@fenced/test-support";
 import { machine, type MachineKind, machineKinds } from "@fenced/test-support/machines";
 import { describe, expect, it } from "vitest";
@@ -59,28 +58,5 @@ describe("on a machine with Node alone", () => {
     const result = await call(client, "run_code", { language: "python", code: "print(1)" });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain(words);
-  });
-});
-
-describe("the README", () => {
-  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-  const [, section = ""] = readme.split("## Options of the command\n");
-  const [table = ""] = /^\|[^]*?\n\n/m.exec(section) ?? [];
-  const files = ["documented-options", "cli", "stdio", "connect"];
-  const tests = files.map((name) => readFileSync(new URL(`${name}.test.ts`, import.meta.url), "utf8")).join("\n");
-
-  it("documents no option that no test uses", () => {
-    const documented = [...table.matchAll(/`(--[\w-]+)`/g)].map(([, name]) => name ?? "");
-    expect(documented.length).toBeGreaterThan(15);
-    expect(documented.filter((name) => !tests.includes(`"${name}"`))).toEqual([]);
-  });
-
-  it("documents no executor that no test starts", () => {
-    const [row = ""] = /\| `--executor` .*/.exec(table) ?? [];
-    const [, meaning = ""] = row.split(/(?<!\\)\|/).slice(1);
-    const named = [...meaning.matchAll(/`([a-z][\w-]*)`/g)].map(([, name]) => name ?? "");
-    expect(named).toContain("jupyter");
-    const started = (name: string) => name in machineKinds || tests.includes(`"--executor", "${name}"`);
-    expect(named.filter((name) => !started(name))).toEqual([]);
   });
 });
