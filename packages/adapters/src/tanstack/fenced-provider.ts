@@ -1,6 +1,6 @@
 import type { SandboxCapabilities, SandboxProvider } from "@tanstack/ai-sandbox";
-import { ExecutorSandboxes } from "../executor-sandboxes.ts";
 import type { ExecutorSandboxesOptions } from "../executor-sandboxes-options.ts";
+import { ExecutorSandboxes } from "../executor-sandboxes.ts";
 import { SandboxHandleOver } from "./sandbox-handle.ts";
 
 /** A provider for `defineSandbox` of TanStack AI. */
