@@ -44,7 +44,7 @@ import { type ArchiveLimits, packWorkspace, unpackWorkspace } from "./workspace-
 const commandYieldMs = 10_000;
 const inputYieldMs = 250;
 /** Each may keep its last output. */
-const maxCommands = 64;
+const maxCommands = 32;
 const maxFileBytes = 67_108_864;
 const terminalSize = { columns: 120, rows: 40 };
 // Models write for Bash. Its login shell would undo the executor's PATH, so it is only used where somebody names a shell.

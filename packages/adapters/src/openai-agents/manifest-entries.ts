@@ -176,9 +176,6 @@ class EntryWriter {
   }
 
   async #clone(path: string, { host = "github.com", repo, ref = "", subpath = "" }: GitRepo): Promise<void> {
-    if (subpath.split("/").includes("..")) {
-      throw new SandboxUnsupportedFeatureError(`The path ${JSON.stringify(subpath)} leads out of the repository.`);
-    }
     const isAddress = repo.includes("://") || repo.startsWith("git@");
     const { exitCode, stderr } = await this.#sandbox.run({
       command: clone,
