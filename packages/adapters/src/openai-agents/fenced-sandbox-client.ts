@@ -6,6 +6,7 @@ import {
   type SandboxClientCreateArgs,
   type SandboxClientOptions,
   type SandboxClientResumeOptions,
+  type SandboxSessionSerializationOptions,
   SandboxConfigurationError,
   SandboxSnapshotNotRestorableError,
   SandboxUnsupportedFeatureError,
@@ -14,7 +15,7 @@ import type { ExecutorSandbox } from "../executor-sandbox.ts";
 import type { ExecutorSandboxesOptions } from "../executor-sandboxes-options.ts";
 import { ExecutorSandboxes } from "../executor-sandboxes.ts";
 import { FencedSandboxSession } from "./fenced-sandbox-session.ts";
-import { deserializeState, type FencedSandboxState, rootedAt, serializeState } from "./fenced-sandbox-state.ts";
+import { deserializeState, type FencedSandboxState, moveRoot, serializeState } from "./fenced-sandbox-state.ts";
 import { checkManifest } from "./manifest-entries.ts";
 import type { ArchiveLimits } from "./workspace-archive.ts";
 
@@ -29,7 +30,10 @@ export interface FencedSandboxClient extends AsyncDisposable, SandboxClient<Sand
   create(args?: SandboxClientCreateArgs): Promise<FencedSandboxSession>;
   create(manifest: Manifest): Promise<FencedSandboxSession>;
   /** Keeps the sandbox's files in `snapshots`, if that is set, and returns plain JSON that leads to them. */
-  serializeSessionState(state: FencedSandboxState): Promise<Record<string, unknown>>;
+  serializeSessionState(
+    state: FencedSandboxState,
+    options?: SandboxSessionSerializationOptions,
+  ): Promise<Record<string, unknown>>;
   deserializeSessionState(state: Record<string, unknown>): Promise<FencedSandboxState>;
   /**
    * Returns to a sandbox that is still there; otherwise starts one with the files of the last snapshot. What ran in it is gone
@@ -82,7 +86,8 @@ class ClientOverExecutors implements FencedSandboxClient {
     const sandbox = await this.#sandboxes.create();
     try {
       checkRoot(manifest, sandbox);
-      const state = { sandboxId: sandbox.id, keepsFiles, manifest: new Manifest({ root: sandbox.root }) };
+      const empty = new Manifest({ root: sandbox.root });
+      const state = { sandboxId: sandbox.id, keepsFiles, givenRoot: manifest.root, manifest: empty };
       const session = this.#session(sandbox, state, archiveLimits);
       await session.applyManifest(manifest);
       return session;
@@ -92,9 +97,16 @@ class ClientOverExecutors implements FencedSandboxClient {
     }
   }
 
-  async serializeSessionState(state: FencedSandboxState): Promise<Record<string, unknown>> {
+  async serializeSessionState(
+    state: FencedSandboxState,
+    { preserveOwnedSession = false }: SandboxSessionSerializationOptions = {},
+  ): Promise<Record<string, unknown>> {
     const sandbox = this.#known(state);
     if (sandbox && state.keepsFiles) state.snapshotId = await this.#sandboxes.snapshot(sandbox);
+    // The framework only goes on with a state, serialized or of a session that waits, if its root is that of the agent's manifest.
+    // It reads the state right after this; a session that does not wait then gets its own root back.
+    moveRoot(state, state.givenRoot);
+    if (sandbox && !preserveOwnedSession) setImmediate(() => moveRoot(state, sandbox.root));
     return serializeState(state);
   }
 
@@ -107,8 +119,11 @@ class ClientOverExecutors implements FencedSandboxClient {
     return keepsFiles;
   }
 
+  /** Whether a session can go on that has waited. It gets its own root back. */
   canReusePreservedOwnedSession(state: FencedSandboxState): boolean {
-    return this.#known(state) !== undefined;
+    const sandbox = this.#known(state);
+    if (sandbox) moveRoot(state, sandbox.root);
+    return sandbox !== undefined;
   }
 
   async resume(
@@ -116,7 +131,9 @@ class ClientOverExecutors implements FencedSandboxClient {
     { archiveLimits }: SandboxClientResumeOptions = {},
   ): Promise<FencedSandboxSession> {
     const sandbox = (await this.#sandboxes.find(state.sandboxId)) ?? (await this.#restored(state));
-    return this.#session(sandbox, { ...state, manifest: rootedAt(sandbox.root, state.manifest) }, archiveLimits);
+    const here = { ...state };
+    moveRoot(here, sandbox.root);
+    return this.#session(sandbox, here, archiveLimits);
   }
 
   delete({ sandboxId }: FencedSandboxState): Promise<void> {

@@ -5,6 +5,7 @@ import {
   mergeManifestDelta,
   readOptionalRecord,
   readOptionalStringRecord,
+  recordLiveMountCredentialAuthority,
   rehydratePersistedEnvironmentForRuntime,
   sanitizeEnvironmentForPersistence,
   serializeManifestRecord,
@@ -17,6 +18,8 @@ export interface FencedSandboxState extends SandboxSessionState {
   readonly sandboxId: string;
   /** Whether its files are kept when the state is serialized. */
   readonly keepsFiles: boolean;
+  /** The root in the manifest that the agent has. Until the sandbox is there, nobody knows where its workspace is. */
+  readonly givenRoot: string;
   /** The snapshot that was taken last. */
   snapshotId?: string;
 }
@@ -25,6 +28,7 @@ export interface FencedSandboxState extends SandboxSessionState {
 const persisted = z.object({
   sandboxId: z.uuid(),
   keepsFiles: z.boolean(),
+  givenRoot: z.string().startsWith("/").max(4096),
   snapshotId: z
     .string()
     .regex(/^[\da-f]{64}$/)
@@ -33,10 +37,11 @@ const persisted = z.object({
 
 /** Plain JSON, without what is ephemeral. */
 export function serializeState(state: FencedSandboxState): Record<string, unknown> {
-  const { sandboxId, keepsFiles, snapshotId } = state;
+  const { sandboxId, keepsFiles, givenRoot, snapshotId } = state;
   return {
     sandboxId,
     keepsFiles,
+    givenRoot,
     ...(snapshotId === undefined ? {} : { snapshotId }),
     manifest: serializeManifestRecord(state.manifest),
     environment: sanitizeEnvironmentForPersistence(state),
@@ -45,8 +50,8 @@ export function serializeState(state: FencedSandboxState): Record<string, unknow
 
 /** Ports have other addresses by then, so they are left out. */
 export async function deserializeState(state: Record<string, unknown>): Promise<FencedSandboxState> {
-  const { sandboxId, keepsFiles, snapshotId } = state;
-  const known = { sandboxId, keepsFiles, ...(snapshotId === undefined ? {} : { snapshotId }) };
+  const { sandboxId, keepsFiles, givenRoot, snapshotId } = state;
+  const known = { sandboxId, keepsFiles, givenRoot, ...(snapshotId === undefined ? {} : { snapshotId }) };
   const manifest = deserializeManifest(readOptionalRecord(state.manifest));
   const environment = await rehydratePersistedEnvironmentForRuntime(
     manifest,
@@ -55,7 +60,10 @@ export async function deserializeState(state: Record<string, unknown>): Promise<
   return { ...checkOptions(persisted, known, "fencedSandboxClient: the session's state"), manifest, environment };
 }
 
-/** The same manifest for a workspace that is somewhere else. */
-export function rootedAt(root: string, manifest: Manifest): Manifest {
-  return mergeManifestDelta(new Manifest({ root }), manifest);
+/** Has the manifest say that the workspace is somewhere else. */
+export function moveRoot(state: Pick<FencedSandboxState, "manifest">, root: string): void {
+  const { manifest } = state;
+  if (manifest.root === root) return;
+  state.manifest = mergeManifestDelta(new Manifest({ root }), manifest);
+  recordLiveMountCredentialAuthority(state.manifest, manifest);
 }

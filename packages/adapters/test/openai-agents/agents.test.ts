@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { directoryStore } from "@fenced/checkpoints";
 import type { CodeExecutor } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
@@ -25,16 +26,19 @@ function call(name: string, args: Record<string, unknown>): ScriptedModelInput {
   return [functionCall(name, args, { callId: `call-${lastCall}` })];
 }
 
-function patch(operation: Record<string, string>): ScriptedModelInput {
+function patch(type: "create_file" | "update_file", path: string, diff: string): ScriptedModelInput {
   lastCall += 1;
-  const [type, path, diff] = [operation.type, operation.path ?? "", operation.diff ?? ""];
-  const done = { type: "apply_patch_call" as const, callId: `call-${lastCall}`, status: "completed" as const };
-  return [{ ...done, operation: type === "create_file" ? { type, path, diff } : { type: "update_file", path, diff } }];
+  return [
+    { type: "apply_patch_call", callId: `call-${lastCall}`, status: "completed", operation: { type, path, diff } },
+  ];
 }
 
 /** What the tools said, in order. */
 function outputs(items: readonly AgentInputItem[]): string[] {
-  return items.flatMap((item) => ("output" in item ? [JSON.stringify(item.output)] : []));
+  return items.flatMap((item) => {
+    if (item.type === "function_call_result") return [JSON.stringify(item.output)];
+    return item.type === "apply_patch_call_output" ? [item.status] : [];
+  });
 }
 
 const done: ScriptedModelInput = [assistantMessage("done")];
@@ -50,8 +54,8 @@ describe("an agent", () => {
   it("uses a shell, patches, skills and images", needs("bubblewrap", "python3"), async () => {
     const model = new ScriptedModel([
       call("exec_command", { cmd: "echo $((6 * 7)); cat .agents/sums/SKILL.md" }),
-      patch({ type: "create_file", path: "hello.py", diff: "+print('hello')\n" }),
-      patch({ type: "update_file", path: "hello.py", diff: "-print('hello')\n+print('hello, patch')\n" }),
+      patch("create_file", "hello.py", "+print('hello')\n"),
+      patch("update_file", "hello.py", "-print('hello')\n+print('hello, patch')\n"),
       call("exec_command", { cmd: "python3 hello.py; python3 .agents/sums/scripts/sum.py 1 2 3" }),
       call("view_image", { path: "dot.png" }),
       call("view_image", { path: "none.png" }),
@@ -82,6 +86,7 @@ describe("an agent", () => {
     const result = await run(agent, "Go.", { sandbox: { client } });
     expect(result.finalOutput).toBe("done");
     const said = outputs(result.history);
+    expect([said[1], said[2]]).toEqual(["completed", "completed"]);
     expect(said[0]).toContain("42\\n---\\nname: sums");
     expect(said[3]).toContain("hello, patch\\n6\\n");
     expect(said[4]).toContain(png.toString("base64"));
@@ -131,6 +136,8 @@ describe("an agent", () => {
         call("exec_command", { cmd: "echo kept > file.txt" }),
         call("deploy", {}),
         call("exec_command", { cmd: "read -r line < file.txt; echo $line" }),
+        call("deploy", {}),
+        call("exec_command", { cmd: "read -r line < file.txt; echo $line; pwd" }),
         done,
       ]),
       tools: [deploy],
@@ -147,8 +154,12 @@ describe("an agent", () => {
 
     const here = await RunState.fromString(agent, text);
     for (const interruption of here.getInterruptions()) here.approve(interruption);
-    const result = await run(agent, here, { sandbox: { client } });
-    expect(outputs(result.history).at(-1)).toContain("kept");
+    const again = await run(agent, here, { sandbox: { client } });
+    expect(outputs(again.history).at(-1)).toContain("kept");
+    // The same state, whose session has waited.
+    for (const interruption of again.interruptions) again.state.approve(interruption);
+    const result = await run(agent, again.state, { sandbox: { client } });
+    expect(outputs(result.history).at(-1)).toMatch(/kept\\n\/.+\/workspace/);
   });
 
   it("survives endless output", needs("bubblewrap", "python3"), async () => {
@@ -184,6 +195,18 @@ describe("an agent", () => {
     expect(await session.running()).toBe(true);
     expect(executors).toHaveLength(1);
   });
+});
+
+it("a session knows its workspace's path also after its state was serialized", async () => {
+  const client = newClient();
+  const { state } = await client.create();
+  const { root } = state.manifest;
+  const serialized = await client.serializeSessionState(state);
+  expect(serialized.manifest).toMatchObject({ root: "/workspace" });
+  await setImmediate();
+  expect(state.manifest.root).toBe(root);
+  const resumed = await client.resume(await client.deserializeSessionState(serialized));
+  expect(resumed.state.manifest.root).toBe(root);
 });
 
 it("a state that somebody has changed names no other sandbox", async () => {
