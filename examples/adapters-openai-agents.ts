@@ -26,4 +26,4 @@ console.log(result.finalOutput); // It is 42.
 // #endregion
 
 assert.equal(result.finalOutput, "It is 42.");
-assert.match(JSON.stringify(result.history), /Output:\\\\n42|Output:\\n42/);
+assert.match(JSON.stringify(result.history), /Process exited with code 0\\nOutput:\\n42/);
