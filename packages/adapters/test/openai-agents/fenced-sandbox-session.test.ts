@@ -56,15 +56,16 @@ describe("commands", () => {
 
   it("tell what they printed last when their sandbox ends", async () => {
     const session = await newSession();
-    const running = session.execCommand({ cmd: "echo before; sleep 600", yieldTimeMs: 100 });
-    const id = idIn(await running);
+    const id = idIn(await session.execCommand({ cmd: "exec sleep 600", yieldTimeMs: 0 }));
     const waiting = session.writeStdin({ sessionId: id, yieldTimeMs: 600_000 });
-    const fresh = session.execCommand({ cmd: "echo first; sleep 600", yieldTimeMs: 600_000 });
-    fresh.catch(() => {});
-    waiting.catch(() => {});
+    const fresh = session.execCommand({ cmd: "echo first; echo there > marker; exec sleep 600", yieldTimeMs: 600_000 });
+    const ended = Promise.allSettled([waiting, fresh]);
+    await expect.poll(() => session.pathExists("marker"), { timeout: 60_000 }).toBe(true);
     await session.close();
-    await expect(waiting).rejects.toThrow(/stopped/i);
-    await expect(fresh).rejects.toThrow(/stopped/i);
+    expect(await ended).toMatchObject([
+      { reason: { code: "exec_transport_error", message: expect.stringMatching(/stopped/i) } },
+      { reason: { message: expect.stringMatching(/\nOutput before that:\nfirst\n$/) } },
+    ]);
     expect(await session.running()).toBe(false);
     await session.close();
     await session.delete();
