@@ -2,10 +2,12 @@ import { posix } from "node:path";
 import { text } from "node:stream/consumers";
 import {
   BoundedOutput,
+  ByteQueue,
   FileNotFoundError,
   InvalidInputError,
   type CodeExecutor,
   type ExecutorProcesses,
+  type ProcessOptions,
   type RunningProcess,
   type WritableProcess,
 } from "@fenced/core";
@@ -17,8 +19,8 @@ const timedOutCode = 124;
 
 /** A command of a sandbox. */
 export interface SandboxCommand {
-  /** A command line for `/bin/sh`. */
-  readonly command: string;
+  /** A command line for `/bin/sh`, or a program and its arguments. */
+  readonly command: ProcessOptions["command"];
   /** Where it starts. Default: the workspace. */
   readonly cwd?: string | undefined;
   /** Environment variables; they override those of the sandbox. Default: none. */
@@ -27,6 +29,14 @@ export interface SandboxCommand {
   readonly timeoutMs?: number | undefined;
   /** Kills it with everything that it has started. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** A command that is started rather than run to its end. */
+export interface StartedSandboxCommand extends SandboxCommand {
+  /** Both of its outputs arrive in `stdout`, in order. Default: false. */
+  readonly merged?: boolean | undefined;
+  /** Runs it on a terminal of this size. Default: no terminal. */
+  readonly pty?: ProcessOptions["pty"];
 }
 
 /** How a command ended. */
@@ -85,8 +95,9 @@ export class ExecutorSandbox {
   }
 
   /** Starts a command, whose input the caller writes and ends. */
-  start({ command, cwd, env, timeoutMs, signal }: SandboxCommand): Promise<WritableProcess> {
-    return this.#processes.start({ ...this.#placed(cwd, env), command, stdin: true, timeoutMs, signal });
+  start({ command, cwd, env, merged, pty, timeoutMs, signal }: StartedSandboxCommand): Promise<WritableProcess> {
+    const options = { ...this.#placed(cwd, env), command, merged, timeoutMs, signal };
+    return pty ? this.#processes.start({ ...options, pty }) : this.#processes.start({ ...options, stdin: true });
   }
 
   /** Runs a command without input to its end. Handed-on pieces are in `stdout` and `stderr`, too. */
@@ -127,6 +138,15 @@ export class ExecutorSandbox {
 
   async readText(path: string): Promise<string> {
     return text(this.executor.files.readStream(this.fileAt(path)));
+  }
+
+  /** Reads a file from its beginning: at most so many bytes. */
+  async readStart(path: string, maxBytes: number): Promise<Uint8Array> {
+    const bytes = new ByteQueue();
+    if (maxBytes === 0) return bytes.take();
+    const stream = this.executor.files.readStream(this.fileAt(path), { end: maxBytes - 1 });
+    for await (const piece of stream) bytes.add(piece);
+    return bytes.take();
   }
 
   async exists(path: string): Promise<boolean> {

@@ -1,0 +1,3 @@
+export { fencedSandboxClient, type FencedSandboxClient } from "./fenced-sandbox-client.ts";
+export type { FencedSandboxSession } from "./fenced-sandbox-session.ts";
+export type { FencedSandboxState } from "./fenced-sandbox-state.ts";
