@@ -17,7 +17,10 @@ export class Traffic {
       this.#open.delete(socket);
       this.#ended = plus(this.#ended, socket);
     };
-    if (socket.destroyed) return end();
+    if (socket.destroyed) {
+      end();
+      return;
+    }
     this.#open.add(socket);
     socket.once("close", end);
   }

@@ -33,7 +33,6 @@ export const smokeCases: Readonly<Record<string, readonly string[]>> = {
   filename: ["saves a python block under its filename, so that later blocks can import it"],
   workspace: ["is separate for each executor, and deleted by stop()"],
   usage: ["sees the processes, memory and processor time of a program, where it says anything about them"],
-  "usage of runs": ["has the processor time of all blocks together, and nothing of other runs"],
   "hostile files": ["a block that replaces its own program with a directory keeps its result"],
   "python functions": ["are imported from the module `functions`"],
   "javascript functions": ["are imported from the module `functions`"],
