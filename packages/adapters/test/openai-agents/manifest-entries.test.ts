@@ -45,8 +45,8 @@ describe("a manifest", () => {
     await symlink("/etc/passwd", join(source, "tree/link"));
     await symlink("/etc", join(source, "etc"));
     const refused = async (entry: Entry, why: string, grants = extraPathGrants): Promise<void> => {
-      const session = newSession({ manifest: { extraPathGrants: grants, entries: { x: entry } } });
-      await expect(session).rejects.toThrow(why);
+      const other = newSession({ manifest: { extraPathGrants: grants, entries: { x: entry } } });
+      await expect(other).rejects.toThrow(why);
     };
     await refused({ type: "local_dir", src: join(source, "tree") }, "is a link");
     await refused({ type: "local_file", src: join(source, "etc/passwd") }, "extraPathGrants");
