@@ -47,9 +47,9 @@ else console.log(`${commands.length} commands are documented, and tested with al
 function commandsOf(folder) {
   const manifest = join(root, folder, "package.json");
   if (!existsSync(manifest)) return [];
-  /** @type {{ name: string, bin?: Record<string, string> }} */
-  const described = JSON.parse(readFileSync(manifest, "utf8"));
-  const { name, bin = {} } = described;
+  const { name, bin = {} } = /** @type {{ name: string, bin?: Record<string, string> }} */ (
+    JSON.parse(readFileSync(manifest, "utf8"))
+  );
   return Object.values(bin).flatMap((file) => {
     const program = join(root, folder, file);
     const help = helpOf(program);
