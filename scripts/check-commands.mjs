@@ -47,9 +47,11 @@ else console.log(`${commands.length} commands are documented, and tested with al
 function commandsOf(folder) {
   const manifest = join(root, folder, "package.json");
   if (!existsSync(manifest)) return [];
-  const { name, bin = {} } = JSON.parse(readFileSync(manifest, "utf8"));
+  const { name, bin = {} } = /** @type {{ name: string, bin?: Record<string, string> }} */ (
+    JSON.parse(readFileSync(manifest, "utf8"))
+  );
   return Object.values(bin).flatMap((file) => {
-    const program = join(root, folder, String(file));
+    const program = join(root, folder, file);
     const help = helpOf(program);
     const [, below] = /^Commands:\n((?: .*\n)+)/m.exec(help) ?? [];
     const names = [...(below ?? "").matchAll(/^ {2}(\w[\w-]*)/gm)].map(([, each = ""]) => each);
@@ -114,11 +116,14 @@ function testsByCommand() {
 /** @param {Command} command */
 function checkCommand({ name, readme, options }) {
   const text = tests.get(name);
-  if (text === undefined) return void problems.push(`docs/compositions.md: no tests of \`${name}\` are listed`);
+  if (text === undefined) {
+    problems.push(`docs/compositions.md: no tests of \`${name}\` are listed`);
+    return;
+  }
   const documented = readFileSync(join(root, readme), "utf8");
   for (const [option, choices] of options) {
-    if (!new RegExp(`\`(?:-\\w\`, \`)?${option}[ \`]`).test(documented))
-      problems.push(`${readme}: ${name} ${option} is not there`);
+    const shown = new RegExp(`\`(?:-\\w\`, \`)?${option}[ \`]`);
+    if (!shown.test(documented)) problems.push(`${readme}: ${name} ${option} is not there`);
     if (!text.includes(`"${option}"`)) problems.push(`no listed test uses ${name} ${option}`);
     for (const choice of choices) {
       if (!text.includes(`"${option}", "${choice}"`)) problems.push(`no listed test uses ${name} ${option} ${choice}`);

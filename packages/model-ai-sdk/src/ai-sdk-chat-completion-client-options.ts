@@ -6,17 +6,17 @@ import * as z from "zod";
 /** Settings of every call, named as in the AI SDK. Settings that you leave out have the provider's default. */
 export interface AISDKCallSettings {
   /** Sampling temperature; 0 is the least random. */
-  readonly temperature?: number;
+  readonly temperature?: number | undefined;
   /** Nucleus sampling: the probability mass that the model samples from, above 0 and at most 1. Set this or `temperature`. */
-  readonly topP?: number;
+  readonly topP?: number | undefined;
   /** Maximum tokens of one answer. A longer answer is cut, with the finish reason `length`. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Requests the same answer to the same request, if the provider supports it. A whole number. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** Texts at which the model stops writing. */
-  readonly stopSequences?: readonly string[];
+  readonly stopSequences?: readonly string[] | undefined;
   /** Settings of one provider, under its name, e.g. `{ anthropic: { thinking: { type: "enabled", budgetTokens: 4000 } } }`. */
-  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
+  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined;
 }
 
 /** Options of `AISDKChatCompletionClient`. */
@@ -35,6 +35,11 @@ export interface AISDKChatCompletionClientOptions extends AISDKCallSettings {
   /** Maximum retries after a rate limit or a failure of the service or the network. Default: 2. */
   readonly maxRetries?: number | undefined;
 }
+
+/** The options once they are checked: those that are `undefined` are absent. */
+export type CheckedClientOptions = {
+  [Name in keyof AISDKChatCompletionClientOptions]: Exclude<AISDKChatCompletionClientOptions[Name], undefined>;
+};
 
 const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), z.json());
 
@@ -62,11 +67,13 @@ const options = {
 } satisfies OptionSchemas<AISDKChatCompletionClientOptions>;
 
 /** Checks the options. */
-export const clientOptions: z.ZodType<AISDKChatCompletionClientOptions> = optionsSchema(options);
+export const clientOptions: z.ZodType<CheckedClientOptions> = optionsSchema(options);
 
 /** The dumped shape of the client's options: with a model id, never a model object. */
-export const clientConfigSchema: z.ZodType<AISDKChatCompletionClientOptions & { readonly model: string }> =
-  z.strictObject({ ...options, model: modelId });
+export const clientConfigSchema: z.ZodType<CheckedClientOptions & { readonly model: string }> = z.strictObject({
+  ...options,
+  model: modelId,
+});
 
 function isModel(model: unknown): boolean {
   if (typeof model !== "object" || model === null) return modelId.safeParse(model).success;

@@ -15,6 +15,7 @@ import { checkOptions } from "@fenced/core/options";
 import { generateText, streamText } from "ai";
 import {
   type AISDKChatCompletionClientOptions,
+  type CheckedClientOptions,
   clientConfigSchema,
   clientOptions,
 } from "./ai-sdk-chat-completion-client-options.ts";
@@ -50,7 +51,7 @@ export class AISDKChatCompletionClient implements ChatCompletionClient {
   /** What the model can do, as far as its id and object tell, with the overrides from the options. */
   readonly modelInfo: ModelInfo;
 
-  readonly #options: AISDKChatCompletionClientOptions;
+  readonly #options: CheckedClientOptions;
   readonly #toolTurns = new ToolTurns();
   #usage: ModelUsage = { promptTokens: 0, completionTokens: 0 };
 

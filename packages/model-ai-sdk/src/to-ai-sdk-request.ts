@@ -1,6 +1,6 @@
 import type { CreateOptions, JsonObject, ModelMessage, ToolCall } from "@fenced/core";
 import { Output, type AssistantContent, type generateText } from "ai";
-import type { AISDKChatCompletionClientOptions } from "./ai-sdk-chat-completion-client-options.ts";
+import type { CheckedClientOptions } from "./ai-sdk-chat-completion-client-options.ts";
 import { toAISDKMessages } from "./to-ai-sdk-messages.ts";
 import { keepArgumentsText, toAISDKTools } from "./to-ai-sdk-tools.ts";
 
@@ -28,7 +28,7 @@ export type AISDKRequest = Pick<
 export function toAISDKRequest(
   messages: readonly ModelMessage[],
   { tools = [], jsonSchema, signal }: CreateOptions,
-  options: AISDKChatCompletionClientOptions,
+  options: CheckedClientOptions,
   recall: (calls: readonly ToolCall[]) => AssistantContent | undefined,
 ): AISDKRequest {
   const { modelInfo: _modelInfo, maxRetries = 2, stopSequences, ...settings } = options;
