@@ -7,7 +7,7 @@ await using executor = new LocalCommandLineCodeExecutor();
 
 // #region time-limit
 const slow = { language: "bash", code: "echo on it; sleep 600" };
-const result = await executor.executeCodeBlocks([slow], { timeoutMs: 500 });
+const result = await executor.executeCodeBlocks([slow], { timeoutMs: 5000 });
 console.log(result.exitCode, result.timedOut, result.output); // 124 true "on it\n"
 // #endregion
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -19,9 +19,12 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
     "serves requests, and leaves nothing behind after %s",
     { timeout: 120_000 },
     async (signal) => {
-      const before = await directories();
+      // A directory of its own: other tests' emulators have theirs beside each other.
+      const directory = await mkdtemp(join(tmpdir(), "emulator-command-"));
+      onTestFinished(() => rm(directory, { recursive: true, force: true }));
       const child = spawn(program, [...words, "--port", "0", "--python", "python3"], {
         stdio: ["ignore", "pipe", "inherit"],
+        env: { ...process.env, TMPDIR: directory },
       });
       onTestFinished(() => void child.kill("SIGKILL"));
       const said = new Map<string, string>();
@@ -47,7 +50,7 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
 
       child.kill(signal);
       await once(child, "exit");
-      while (processes(seconds).length > 0 || (await directories()).length > before.length) await sleep(100);
+      while (processes(seconds).length > 0 || (await left(directory)).length > 0) await sleep(100);
     },
   );
 
@@ -63,8 +66,8 @@ describe.skipIf(process.platform !== "linux")("the command", needs("python3"), (
   });
 });
 
-async function directories(): Promise<string[]> {
-  return (await readdir(tmpdir())).filter((name) => name.startsWith("fenced-emulator-"));
+async function left(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => name.startsWith("fenced-emulator-"));
 }
 
 function processes(argument: string): string[] {

@@ -46,7 +46,7 @@ describe("a daemon", () => {
       const listen = (warning: Error): void => void warnings.push(warning.message);
       process.on("warning", listen);
       try {
-        for (let attempt = 0; attempt < 200 && !existsSync(socket); attempt += 1) await sleep(50);
+        for (let attempt = 0; attempt < 1200 && !existsSync(socket); attempt += 1) await sleep(50);
         const daemon = await findDaemon(`unix://${socket}`);
         const facts = await daemonFacts(daemon);
         expect(facts).toMatchObject({ rootless: true, ignoredLimits: ["memoryBytes", "pidsLimit", "cpus"] });

@@ -247,15 +247,15 @@ describe("a fence that does not start", () => {
   it("is passed over when its daemon never answers", needs("bubblewrap"), async () => {
     const { port } = await silentServer();
     const docker = `tcp://127.0.0.1:${port}`;
-    await using executor = await openExecutor("auto", { docker, startTimeoutMs: 4000 });
+    await using executor = await openExecutor("auto", { docker, startTimeoutMs: 15_000 });
     expect(executor.fence.name).toBe("os-sandbox");
-    expect(executor.fence.passedOver[0]?.problem).toBe("Docker did not start within 4 s.");
+    expect(executor.fence.passedOver[0]?.problem).toBe("Docker did not start within 15 s.");
   });
 
   it("is an error when its image does not arrive in time", needs("docker"), async () => {
     const { port, connected } = await silentServer();
-    const options = { image: `127.0.0.1:${port}/python:3`, startTimeoutMs: 3000 };
-    await expect(openExecutor("docker", options)).rejects.toThrow("Docker did not start within 3 s.");
+    const options = { image: `127.0.0.1:${port}/python:3`, startTimeoutMs: 8000 };
+    await expect(openExecutor("docker", options)).rejects.toThrow("Docker did not start within 8 s.");
     // It was the download that took too long.
     await connected;
   });

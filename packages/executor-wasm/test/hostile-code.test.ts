@@ -99,7 +99,7 @@ try:
     print("answer", open_url("http://127.0.0.1:${port}").read())
 except Exception as error: print("refused")
 `;
-    const { stdout, exitCode } = await run(code, { timeoutMs: 20_000 });
+    const { stdout, exitCode } = await run(code, { timeoutMs: 120_000 });
     server.close();
     expect([exitCode, connections, stdout.match(/answer/g)]).toEqual([0, 0, null]);
     await goesOn();

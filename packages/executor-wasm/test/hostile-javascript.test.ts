@@ -98,7 +98,7 @@ console.log(fs.readdirSync("/").join(), Object.keys(process.env).length < 15, pr
 for (const name of ["fetch", "WebSocket", "XMLHttpRequest", "EventSource", "Worker", "WebAssembly"]) console.log(name, typeof globalThis[name]);
 await new Promise((resolve) => require("net").connect(${port}, "127.0.0.1").on("error", ({ code }) => resolve(console.log(code))).on("connect", resolve));
 try { require("net").createServer(); } catch ({ code }) { console.log(code); }`;
-    const { stdout, exitCode } = await run(code, { timeoutMs: 20_000 });
+    const { stdout, exitCode } = await run(code, { timeoutMs: 120_000 });
     server.close();
     const missing = ["fetch", "WebSocket", "XMLHttpRequest", "EventSource", "Worker", "WebAssembly"];
     expect([exitCode, connections]).toEqual([0, 0]);

@@ -147,9 +147,10 @@ tool.fail()
 
   it("stay when the interpreter is replaced", nightly, async () => {
     place.add(wheel({ name: "tool" }));
-    await using executor = place.open({ wheels, install: ["tool"] }, { timeoutMs: 3000 });
-    const run = async (code: string) => executor.executeCodeBlocks([{ language: "python", code }]);
-    expect((await run("import tool\nwhile True: pass")).stateLost).toBe(true);
+    await using executor = place.open({ wheels, install: ["tool"] });
+    const run = async (code: string, options = {}) =>
+      executor.executeCodeBlocks([{ language: "python", code }], options);
+    expect((await run("import tool\nwhile True: pass", { timeoutMs: 3000 })).stateLost).toBe(true);
     expect((await run("import tool; print(tool.version)")).output).toBe("1.0\n");
   });
 });
@@ -241,7 +242,7 @@ describe("code that installs packages", minutes, () => {
   it("gets them alongside installed ones, and they stay when the interpreter is replaced", async () => {
     place.add(wheel({ name: "tool" }), wheel({ name: "late", requires: ["tool"] }), wheel({ name: "later" }));
     const packages = { wheels, install: ["tool"], installFromCode: true };
-    await using executor = place.open(packages, { timeoutMs: 20_000 });
+    await using executor = place.open(packages, { timeoutMs: 120_000 });
     const run = async (code: string) => (await executor.executeCodeBlocks([{ language: "python", code }])).output;
     await run("import tool; tool.version = 'mine'");
     expect(await run(`${install("late")}import late, tool; print(late.version, tool.version)`)).toBe("1.0 mine\n");

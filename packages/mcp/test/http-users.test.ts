@@ -243,11 +243,11 @@ describe("sessions of several users", needs("python3"), () => {
   });
 
   it("make room when their client has closed, and end when they are idle", async () => {
-    const service = await startService({ maxSessions: 1, sessionIdleMs: 1000 });
+    const service = await startService({ maxSessions: 1, sessionIdleMs: 4000 });
     const ann = await connect(service, "ann");
     const hers = (await python(ann.client, where)).trim();
     // Her open stream keeps the session alive for longer than it may be idle.
-    await sleep(1500);
+    await sleep(6000);
     expect(await send(service, as("bob"))).toMatchObject({ status: 503 });
     await ann.client.close();
     const bob = await vi.waitFor(() => connect(service, "bob"), { timeout: 60_000 });
@@ -292,7 +292,7 @@ describe("sessions of several users", needs("python3"), () => {
     await pool.start();
     const service = await startService({
       createExecutor: async ({ signal }) => (await pool.acquire({ signal })).executor,
-      startTimeoutMs: 2_000,
+      startTimeoutMs: 6_000,
     });
     const ann = await connect(service, "ann");
     const hers = (await python(ann.client, where)).trim();

@@ -178,11 +178,11 @@ describe("sessions", needs("python3"), () => {
   });
 
   it("end when they have been idle for sessionIdleMs", async () => {
-    const server = await startHttp({ maxSessions: 1, sessionIdleMs: 1000 });
+    const server = await startHttp({ maxSessions: 1, sessionIdleMs: 4000 });
     const { client } = await connectHttp(server);
     const workspace = (await python(client, where)).trim();
     // The client's open stream keeps the session alive for longer than it may be idle.
-    await sleep(2000);
+    await sleep(6000);
     expect(existsSync(workspace)).toBe(true);
     expect((await python(client, where)).trim()).toBe(workspace);
     await client.close();

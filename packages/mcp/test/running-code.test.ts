@@ -57,11 +57,11 @@ describe("code that runs for long", needs("python3"), () => {
   });
 
   it("keeps its session", async () => {
-    const client = await impatient({ sessionIdleMs: 100, maxSessions: 1 });
+    const client = await impatient({ sessionIdleMs: 2000, maxSessions: 1 });
     const code = `${untilGo}print("lived")`;
     const id = runningId(await call(client, "run_code", { language: "python", code }));
     await new Promise((resolve) => {
-      setTimeout(resolve, 500);
+      setTimeout(resolve, 4000);
     });
     await call(client, "write_file", { path: "go", content: "" });
     let waited = await call(client, "wait_for_code", { id });

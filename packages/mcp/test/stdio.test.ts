@@ -91,7 +91,7 @@ describe("the server on standard input and output", needs("python3"), () => {
 
   it("runs code in the given work directory, and keeps the directory", async () => {
     const directory = await temporaryDirectory();
-    const client = await connectStdio(["--executor", "local", "--work-dir", directory, "--timeout-ms", "1500"]);
+    const client = await connectStdio(["--executor", "local", "--work-dir", directory, "--timeout-ms", "8000"]);
     expect(await python(client, "open('a', 'w').write('kept')")).toContain("printed nothing");
     expect(await python(client, "import time; time.sleep(600)")).toContain("timed out");
     await client.close();

@@ -7,7 +7,7 @@ const question: ModelMessage[] = [{ role: "user", content: "What is a fence?" }]
 const reason = new Error("the user pressed stop");
 
 const slow = { delayMs: Infinity } satisfies ScriptedAnswer;
-const slowChunks = { text: ["a", "b", "c"], chunkDelayMs: 60 } satisfies ScriptedAnswer;
+const slowChunks = { text: ["a", "b", "c"], chunkDelayMs: 1000 } satisfies ScriptedAnswer;
 
 describe("an abort", () => {
   it("before the call sends nothing", async () => {

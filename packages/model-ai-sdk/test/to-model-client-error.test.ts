@@ -67,7 +67,7 @@ describe("a failed call", () => {
   });
 
   it("whose connection breaks during the answer is not called a refusal", async () => {
-    const errors = await failures({ text: ["a", "b"], dropAfterChunks: 1, chunkDelayMs: 20 });
+    const errors = await failures({ text: ["a", "b"], dropAfterChunks: 1, chunkDelayMs: 250 });
     expect(errors).toHaveLength(2);
     for (const error of errors) {
       expectModelError(error, "broke off its answer", "Try again");
@@ -76,7 +76,7 @@ describe("a failed call", () => {
 
   it("in the middle of a stream is thrown after the chunks so far", async () => {
     for (const answer of [
-      { text: ["a", "b", "c"], dropAfterChunks: 3, chunkDelayMs: 20 },
+      { text: ["a", "b", "c"], dropAfterChunks: 3, chunkDelayMs: 250 },
       { text: ["a", "b", "c"], errorAfterChunks: 3, error: `overloaded ${apiKey}` },
       { text: ["a", "b"], finishReason: null, usage: null },
     ] satisfies ScriptedAnswer[]) {

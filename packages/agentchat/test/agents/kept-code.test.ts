@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { CodeExecutorAgent, textMessage } from "../../src/index.ts";
 
 const code =
-  "```python\nimport time\nopen('runs', 'a').write('.')\nprint('begun', flush=True)\ntime.sleep(1)\nprint('ended')\n```";
+  "```python\nimport os, time\nopen('runs', 'a').write('.')\nprint('begun', flush=True)\nwhile not os.path.exists('go'): time.sleep(.05)\nprint('ended')\n```";
 
 async function rest(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
@@ -26,6 +26,7 @@ describe("a CodeExecutorAgent whose session outlives its program", needs("python
 
     await using again = await connectExecutor(handle, { importModule: async () => local });
     const later = new CodeExecutorAgent({ name: "runner", codeExecutor: again });
+    await again.files.write("go", "");
     const answer = await later.onMessages([message]);
     expect(answer.chatMessage).toMatchObject({ content: expect.stringContaining("begun\nended") });
     expect((await again.files.read("runs")).length).toBe(1);
@@ -59,6 +60,7 @@ describe("a CodeExecutorAgent whose session outlives its program", needs("python
     aborting.abort();
     await expect(rest(turn)).rejects.toMatchObject({ name: "AbortError" });
     expect(executor.runs().map(({ state }) => state)).toEqual(["failed"]);
+    await executor.files.write("go", "");
     const answer = await runner.onMessages([message]);
     expect(answer.chatMessage).toMatchObject({ content: expect.stringContaining("begun\nended") });
     expect((await executor.files.read("runs")).length).toBe(2);

@@ -80,7 +80,7 @@ describe("useChat of @ai-sdk/react", () => {
     const { button } = await vi.waitUntil(() => {
       const found = place.querySelector("button");
       return found && { button: found };
-    }, 60_000);
+    }, 120_000);
     button.click();
     await vi.waitUntil(() => place.querySelector("main")?.dataset["status"] === "ready" && shown.length === 2, 60_000);
 

@@ -79,7 +79,7 @@ async function tryState(team: Team, forged: unknown): Promise<"refused" | "taken
     (reason: unknown) => reason,
   );
   if (error === undefined) {
-    const ended = team.run({ signal: AbortSignal.timeout(10_000) }).catch((reason: unknown) => reason);
+    const ended = team.run({ signal: AbortSignal.timeout(60_000) }).catch((reason: unknown) => reason);
     const reason = await ended;
     if (reason instanceof Error && !FencedError.isInstance(reason)) throw reason;
     return "taken";

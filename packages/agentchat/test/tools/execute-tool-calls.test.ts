@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { once } from "node:events";
 import type { ToolCall, ToolResult } from "@fenced/core";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -92,20 +92,21 @@ describe("executeToolCalls", () => {
   });
 
   it("runs calls in parallel and keeps their order", async () => {
-    const log: number[] = [];
-    const wait: Tool = {
-      ...echo,
+    const ends = new EventTarget();
+    const wait = tool({
       name: "wait",
-      execute: async ({ ms }) => {
-        await delay(Number(ms));
-        log.push(Number(ms));
-        return Number(ms);
+      description: "",
+      parameters: z.object({ name: z.string(), after: z.string().optional() }),
+      execute: async ({ name, after }) => {
+        if (after !== undefined) await once(ends, after);
+        // In a later turn, when every call has begun.
+        setImmediate(() => ends.dispatchEvent(new Event(name)));
+        return name;
       },
-    };
-    const calls = [call("wait", { ms: 60 }), call("wait", { ms: 10 })];
+    });
+    const calls = [call("wait", { name: "first", after: "second" }), call("wait", { name: "second" })];
     const all = await executeToolCalls(calls, { tools: [wait], signal: undefined });
-    expect(log).toEqual([10, 60]);
-    expect(all.map(({ content }) => content)).toEqual(["60", "10"]);
+    expect(all.map(({ content }) => content)).toEqual(["first", "second"]);
   });
 
   it("runs nothing after an abort", async () => {

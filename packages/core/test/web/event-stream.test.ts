@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
@@ -181,14 +181,17 @@ describe("readEventStream", () => {
 
   it("throws the same for a connection that is reset", async () => {
     const tick = new TextEncoder().encode('data: {"type":"tick"}\n\n');
+    const arrived = new EventEmitter();
     const breaks = async function* (): AsyncGenerator<Uint8Array> {
+      const heard = once(arrived, "tick");
       yield tick;
-      await sleep(10);
+      await heard;
       throw new Error("gone");
     };
     const url = await serve(() => eventStream(ReadableStream.from(breaks())));
     const events = readEventStream(await fetch(url));
     expect((await events.next()).value).toEqual({ type: "tick" });
+    arrived.emit("tick");
     await expect(events.next()).rejects.toThrow(BackendUnavailableError);
   });
 

@@ -148,7 +148,7 @@ describe("a pool", needs("bash"), () => {
   });
 
   it("stops idle executors down to min", async () => {
-    const pool = localPool({ min: 1, max: 3, maxUses: 2, idleTimeoutMs: 150 });
+    const pool = localPool({ min: 1, max: 3, maxUses: 2, idleTimeoutMs: 2000 });
     const leases = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()]);
     await Promise.all(leases.map((lease) => lease.release()));
     await eventually(() => expect(pool.counts.ready).toBe(3));

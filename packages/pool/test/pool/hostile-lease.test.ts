@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { ExecutorStoppedError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
+import { isAlive } from "@fenced/test-support/is-alive";
 import { describe, expect, it, vi } from "vitest";
 import type { ExecutorPoolOptions } from "../../src/index.ts";
 import { localExecutor, localPool } from "../support/local-pool.ts";
@@ -52,7 +52,7 @@ describe("a lease", needs("bash"), () => {
     ];
     for (const call of late) await expect(call()).rejects.toThrow(ExecutorStoppedError);
     await using other = await pool.acquire();
-    expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(isAlive(pid)).toBe(false);
     expect(await other.executor.files.list()).toEqual([]);
   });
 

@@ -11,7 +11,7 @@ import { movingSessions, temporaryStore } from "../support/shared-sessions.ts";
 
 describe("a session that this process holds", needs("bash"), () => {
   it("goes on when a renewal is not answered", async () => {
-    const leaseMs = 3_000;
+    const leaseMs = 9_000;
     const directory = memoryDirectory();
     const renewals: number[] = [];
     const silentOnce = directoryAround(directory, {

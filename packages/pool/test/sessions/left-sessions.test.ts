@@ -13,14 +13,14 @@ import { Replica } from "../support/replica.ts";
 import { eventually, failure, later, sh } from "../support/runs.ts";
 
 const image = "fenced-test:python";
-const leaseMs = "3000";
+const leaseMs = "8000";
 
 async function isThere(container: string): Promise<boolean> {
   const { stdout } = await promisify(execFile)("docker", ["ps", "--all", "--quiet", "--filter", `name=${container}`]);
   return stdout.trim() !== "";
 }
 
-describe("sessions in containers with `keepAliveMs`", { ...needs("redis", "docker"), timeout: 120_000 }, () => {
+describe("sessions in containers with `keepAliveMs`", { ...needs("redis", "docker"), timeout: 240_000 }, () => {
   it("are left to the next process with everything in them, however theirs ended", async () => {
     await using server = await startRedis();
     const start = () => Replica.start(server.url, "", leaseMs, image);
@@ -55,7 +55,7 @@ describe("sessions in containers with `keepAliveMs`", { ...needs("redis", "docke
 });
 
 describe("submitted runs of sessions that are left to the next process", () => {
-  it("go on when their process is killed", { ...needs("redis", "docker"), timeout: 120_000 }, async () => {
+  it("go on when their process is killed", { ...needs("redis", "docker"), timeout: 240_000 }, async () => {
     await using server = await startRedis();
     const start = () => Replica.start(server.url, "", leaseMs, image);
     await using one = await start();
@@ -82,19 +82,20 @@ describe("submitted runs of sessions that are left to the next process", () => {
 
   it("move with their session, and keep it in use", needs("python3", "bash"), async () => {
     const directory = memoryDirectory();
-    const [one, other] = [leftSessions({ directory, idleTimeoutMs: 200 }), leftSessions({ directory })];
+    const [one, other] = [leftSessions({ directory, idleTimeoutMs: 2000 }), leftSessions({ directory })];
     const ann = one.executor("ann");
     expect(() => ann.run("order-42")).toThrow(/Call start\(\) first/);
-    const blocks = sh("sleep 1; echo slept");
+    const blocks = sh("sleep 3; echo slept");
     const run = await ann.submit(blocks, { id: "order-42" });
     expect(ann.run("order-42")).toBe(run);
     expect(await ann.submit(blocks, { id: "order-42" })).toBe(run);
     // Idle for long enough to be ended, if no run were in progress.
     expect((await run.result()).output).toBe("slept\n");
-    const second = await ann.submit(sh("sleep 1; echo moved"), { id: "order-43" });
+    const second = await ann.submit(sh("until [ -e go ]; do sleep 0.05; done; echo moved"), { id: "order-43" });
     const there = other.executor("ann");
     await there.start();
     await expect(second.result()).rejects.toMatchObject({ code: "executor_stopped" });
+    await there.files.write("go", "");
     expect((await there.run("order-43").result()).output).toBe("moved\n");
     expect(there.runs().map(({ id, uuid }) => [id, uuid])).toEqual([
       ["order-42", run.uuid],

@@ -123,8 +123,8 @@ describe("sessions that share a directory", needs("bash"), () => {
     };
     const sessions = movingSessions({ checkpoints, idleTimeoutMs: 50 });
     const [files, stream] = [sessions.files("ann"), sessions.files("ann")];
-    await files.write("early", "");
-    await stream.list();
+    // Together: the session must not be kept between them.
+    await Promise.all([files.write("early", ""), stream.list()]);
     await listed.promise;
     const writer = stream.writeStream("streamed").getWriter();
     const written = [files.write("late", ""), writer.write(Buffer.from("a")).then(() => writer.close())];

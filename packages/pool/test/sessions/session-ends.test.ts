@@ -79,15 +79,15 @@ describe("the end of a session", needs("bash"), () => {
 
   it("comes when it is idle, not while it is used, and the next result reports that the state is lost", async () => {
     const onSessionLost = vi.fn<(key: string, reason: string) => void>();
-    const sessions = localSessions({ idleTimeoutMs: 300, onSessionLost });
+    const sessions = localSessions({ idleTimeoutMs: 2000, onSessionLost });
     const workspace = await workspaceOf(sessions, "a");
-    await sessions.run("a", sh("sleep 0.6; echo here"));
+    await sessions.run("a", sh("sleep 3; echo here"));
     const slow = sessions.files("a").writeStream("slow").getWriter();
     await slow.write(Buffer.from("a"));
-    expect((await sessions.run("a", sh("sleep 0.4"))).stateLost).toBe(false);
+    expect((await sessions.run("a", sh("sleep 3"))).stateLost).toBe(false);
     await slow.close();
     await eventually(() => expect(existsSync(workspace)).toBe(false));
-    expect(onSessionLost).toHaveBeenCalledExactlyOnceWith("a", "The session was not used for 300 ms.");
+    expect(onSessionLost).toHaveBeenCalledExactlyOnceWith("a", "The session was not used for 2000 ms.");
     expect((await sessions.run("a", sh("true"))).stateLost).toBe(true);
     expect((await sessions.run("a", sh("true"))).stateLost).toBe(false);
   });

@@ -26,7 +26,7 @@ it(
       // Their places are nothing to the directory.
       create: () => Object.assign(new LocalCommandLineCodeExecutor(), { start: async () => {} }),
       directory: redisDirectory(client),
-      leaseMs: 6_000,
+      leaseMs: 12_000,
       maxSessions: count,
     });
     for (let first = 0; first < count; first += 50) {
