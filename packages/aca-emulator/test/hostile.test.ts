@@ -99,7 +99,10 @@ time.sleep(20)`;
     await client.execute("os.write(out, b'no JSON\\n{\"id\":1}\\n') and None");
     expect((await client.execute("6 * 7")).json.result.executionResult).toBe(42);
     const flood = "while True: os.write(out, b'x' * 65536)";
-    expect((await client.execute(flood, { timeoutInSeconds: 200 })).json).toMatchObject({ status: "Failed", error: { code: "SessionEnded" } });
+    expect((await client.execute(flood, { timeoutInSeconds: 200 })).json).toMatchObject({
+      status: "Failed",
+      error: { code: "SessionEnded" },
+    });
     expect((await client.call("GET", "metadata")).status).toBe(200);
   });
 

@@ -142,7 +142,7 @@ describe("fenced-e2b", () => {
     async () => {
       const port = await playHost();
       const args = ["--template", "base=os-sandbox", "--ready", "1", "--allow", "*", "--allow", "127.0.0.1"];
-      const { child, line } = start(args, { FENCED_E2B_API_KEY: apiKey });
+      const { child, line } = startCommand(args, { FENCED_E2B_API_KEY: apiKey });
       try {
         const url = await line();
         const client = { apiKey, apiUrl: url, sandboxUrl: url };

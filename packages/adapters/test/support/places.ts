@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { directoryStore } from "@fenced/checkpoints";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { type BackendName } from "@fenced/test-support/backends";
+import type { BackendName } from "@fenced/test-support/backends";
 import { onTestFinished } from "vitest";
 import type { ExecutorSandboxesOptions } from "../../src/index.ts";
 
