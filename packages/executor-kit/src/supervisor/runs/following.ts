@@ -1,7 +1,12 @@
+import { Parts } from "./parts.ts";
 import { entryKind, type RunEntry } from "./run-entries.ts";
 
 /** Bytes of entries that may wait for their reader; then the supervisor keeps the next ones. */
 const mostWaiting = 4_194_304;
+/** Bytes of one entry. The longest is what was submitted. */
+export const longestEntry = 268_435_456;
+/** Bytes of all entries that wait, and how many an entry counts for itself: a forged supervisor does not stop when it is told. */
+const [mostHeld, entryCost] = [2 * longestEntry, 200];
 
 /** What arrives of one run's log, for one reader. */
 export class Following {
@@ -9,7 +14,8 @@ export class Following {
   readonly #leave: () => void;
   #waiting: RunEntry[] = [];
   #size = 0;
-  #parts: Buffer[] = [];
+  #held = 0;
+  readonly #parts = new Parts(longestEntry);
   #last = 0;
   #isLeft = false;
   #error: Error | undefined;
@@ -28,13 +34,18 @@ export class Following {
     });
   }
 
-  /** Handles a part of an entry. */
+  /**
+   * Handles a part of an entry.
+   *
+   * @throws Error if it is more than an entry can have, or more than a supervisor sends that nobody reads.
+   */
   take(payload: Buffer): void {
     this.taken += 1;
-    this.#parts.push(payload.subarray(10));
+    this.#parts.add(payload.subarray(10));
     if (payload.readUInt8(9) !== 1) return;
-    const content = this.#parts.length === 1 ? (this.#parts[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#parts);
-    this.#parts = [];
+    const content = this.#parts.take();
+    this.#held += content.length + entryCost;
+    if (this.#held > mostHeld) throw new Error("the supervisor sent more of a run than it was asked for");
     const number = Number(payload.readBigUInt64BE(0));
     this.#waiting.push({ number, kind: entryKind(payload.toString("latin1", 8, 9)), content });
     this.#last = number;
@@ -58,7 +69,7 @@ export class Following {
     try {
       for (;;) {
         const entries = this.#waiting;
-        [this.#waiting, this.#size] = [[], 0];
+        [this.#waiting, this.#size, this.#held] = [[], 0, 0];
         for (const entry of entries) {
           yield entry;
           if (entry.kind === ".") return;

@@ -1,11 +1,18 @@
-import { BackendUnavailableError, parseJson, type RunIdentity, RunNotFoundError } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  InvalidInputError,
+  parseJson,
+  type RunIdentity,
+  RunNotFoundError,
+} from "@fenced/core";
 import { within } from "@fenced/core/abort";
 import type { WaitingCall } from "../../host-calls/waiting-call.ts";
 import type { ListedRun, RunList } from "../../place.ts";
 import type { Send } from "../blocks/running-programs.ts";
 import { runsProgram } from "../python-programs.ts";
 import { framePieces, frameType } from "../wire/wire.ts";
-import { Following } from "./following.ts";
+import { Following, longestEntry } from "./following.ts";
+import { Parts } from "./parts.ts";
 import type { RunEntry } from "./run-entries.ts";
 
 /**
@@ -13,6 +20,8 @@ import type { RunEntry } from "./run-entries.ts";
  * is still arriving.
  */
 const [killMs, mostExtensions] = [10_000, 30];
+/** Bytes of one call; the supervisor lets through fewer. And how many can be open in a block: 64 of each of 128 connections. */
+const [longestCall, mostOpenCalls] = [2_097_152, 8192];
 
 /** The frames that start what a block consists of; or what it prints instead, if it cannot run. */
 export interface RunStep {
@@ -47,7 +56,7 @@ export interface RunOrder extends RunIdentity {
 
 /** A call that is not answered. */
 interface OpenCall {
-  readonly parts: Buffer[];
+  readonly parts: Parts;
   readonly ending: AbortController;
 }
 
@@ -108,11 +117,12 @@ export class SupervisedRuns {
    * Hands a run on; from then on, it goes on without this program.
    *
    * @returns its number.
-   * @throws BackendUnavailableError if there is no room for it.
+   * @throws InvalidInputError if it is too large; BackendUnavailableError if there is no room for it.
    */
   async submit(order: RunOrder): Promise<number> {
     if (this.#lost) throw this.#lost;
     const { record, steps } = order;
+    if (record.length > longestEntry) throw tooLarge(record.length);
     const number = this.#newNumber();
     const seconds = [order.totalTimeoutMs, order.timeoutMs].map((limit) => String(limit / 1000));
     const { memorySentence, busErrorSentence } = order;
@@ -222,12 +232,13 @@ export class SupervisedRuns {
     const serving = this.#served.get(number);
     if (serving?.block !== payload.readUInt32BE(8)) return;
     const key = String(payload.readBigUInt64BE(0));
-    const call = serving.open.get(key) ?? { parts: [], ending: new AbortController() };
+    const call = serving.open.get(key) ?? { parts: new Parts(longestCall), ending: new AbortController() };
     serving.open.set(key, call);
-    call.parts.push(payload.subarray(13));
+    if (serving.open.size > mostOpenCalls) throw new Error("the supervisor passed on more calls than it can have");
+    call.parts.add(payload.subarray(13));
     if (payload.readUInt8(12) !== 1) return;
     serving.take({
-      payload: Buffer.concat(call.parts.splice(0)),
+      payload: call.parts.take(),
       ending: call.ending,
       begin: () => this.#ask(number, "call", key),
       answer: (kind, content) => {
@@ -286,6 +297,12 @@ function programEnded(): DOMException {
 function notEnded(): BackendUnavailableError {
   return new BackendUnavailableError(`A run did not end within ${killMs / 1000} s after it was cancelled`, {
     remedy: "Call again to start a new supervisor.",
+  });
+}
+
+function tooLarge(bytes: number): InvalidInputError {
+  return new InvalidInputError(`The run has ${bytes} bytes of code; the limit is ${longestEntry}`, {
+    remedy: "Pass large inputs as files.",
   });
 }
 
