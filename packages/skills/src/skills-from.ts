@@ -9,6 +9,7 @@ import {
   timeLimitOption,
   wholeNumberOption,
 } from "@fenced/core/options";
+import { errorCode } from "@fenced/executor-kit";
 import * as z from "zod";
 import type { ApproveSkill } from "./consent.ts";
 import { findSkills } from "./find-skills.ts";
@@ -158,13 +159,13 @@ export class Skills implements AsyncDisposable {
   async #current(name: string): Promise<Skill> {
     const known = this.#skills.get(name);
     if (!known) throw refused(`There is no skill ${JSON.stringify(name)}`, "Use a name of the catalogue.");
-    const skill = await readSkill(known.source, this.#copies);
+    const skill = await explained(name, readSkill(known.source, this.#copies));
     this.#skills.set(name, skill);
     return skill;
   }
 
   async #verify(skill: Skill): Promise<void> {
-    if (await this.#copies.holds(skill.name, skill)) return;
+    if (await explained(skill.name, this.#copies.holds(skill.name, skill))) return;
     const { digest } = await this.#current(skill.name);
     if (digest !== skill.digest) {
       throw refused(
@@ -175,12 +176,27 @@ export class Skills implements AsyncDisposable {
   }
 
   #readFile(skill: Skill, file: SkillFile): Promise<Buffer> {
-    return this.#copies.read(skill.name, skill, file);
+    return explained(skill.name, this.#copies.read(skill.name, skill, file));
   }
 
   /** Deletes the copies. Tools cannot be used any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#copies[Symbol.asyncDispose]();
+  }
+}
+
+/** Says what a model can read: errors of the system name paths of this host. */
+async function explained<T>(name: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined || FencedError.isInstance(error)) throw error;
+    throw refused(
+      `The files of the skill ${name} cannot be read or copied (${code})`,
+      "Its directory or this program's temporary files are gone, or the disk is full: read the folder again with skillsFrom().",
+      error,
+    );
   }
 }
 

@@ -1,4 +1,5 @@
-import { access, chmod, readdir, writeFile } from "node:fs/promises";
+import { access, chmod, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CodeExecutor } from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
@@ -90,6 +91,19 @@ describe("The tools that read", () => {
     expect(await toolOf(skills, "load_skill").execute({ name: "sorting" }, {})).toContain(
       String.raw`Sort.\u{e0049}\u{e0067}\u{200b}`,
     );
+  });
+
+  it("say without a path of this host that a skill or its copy is gone", async () => {
+    const folder = await folderWith(counting);
+    const skills = await read(folder);
+    const load = toolOf(skills, "load_skill");
+    const told = (): Promise<string> => load.execute({ name: "counting" }, {}).then(String, String);
+    expect(await told()).toContain("# ");
+    await rm(join(skills.directory, ".."), { recursive: true });
+    const gone = await told();
+    expect(gone).toMatch(/The files of the skill counting cannot be read or copied \(ENOENT\)/);
+    await rm(join(folder, "counting"), { recursive: true });
+    expect(`${gone}${await told()}`).not.toContain(tmpdir());
   });
 
   it("see a changed file at once, and refuse a skill that became wrong", async () => {
