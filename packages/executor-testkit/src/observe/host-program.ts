@@ -3,6 +3,7 @@ import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { setImmediate as immediately, setTimeout as sleep } from "node:timers/promises";
 import type { CaseContext } from "../case-context.ts";
 import { hostReportMark, hostRequestVariable, type HostRequest } from "../host-request.ts";
 
@@ -57,10 +58,17 @@ export class HostProgram implements AsyncDisposable {
   /** Waits until the program ends by itself, and all its reports are there. */
   async end(): Promise<void> {
     await this.#kit.within("the end of the host program (something keeps Node alive)", this.#ended);
-    await this.#kit.within("the end of the host program's output", this.#read);
+    // A child process that it has left may keep its output open, and must not be waited for: it would be gone then.
+    await Promise.race([this.#read, readWhatIsThere()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) await this.kill("SIGKILL");
   }
+}
+
+/** Resolves after a second, and once what had been written until then has been read, however long this process was held up. */
+async function readWhatIsThere(): Promise<void> {
+  await sleep(1000);
+  for (let turn = 0; turn < 3; turn += 1) await immediately();
 }
