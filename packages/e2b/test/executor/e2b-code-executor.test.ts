@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BackendUnavailableError, connectExecutor, InvalidInputError, loadComponent } from "@fenced/core";
+import {
+  BackendUnavailableError,
+  connectExecutor,
+  type ExecutorCapabilities,
+  InvalidInputError,
+  loadComponent,
+} from "@fenced/core";
 import { DockerCommandLineCodeExecutor } from "@fenced/executor-docker";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs, nightly } from "@fenced/test-support";
@@ -230,11 +236,22 @@ describe("E2BCodeExecutor", needs("python3", "bash", "bubblewrap"), () => {
   });
 
   it("does not start in a sandbox that is not cut off although it should be", { timeout }, async () => {
-    const base = () => new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", network: "open" });
-    await using server = await startServer({ templates: { base } });
-    const executor = executorOn(server, { network: "none" });
-    await expect(executor.start()).rejects.toThrow(/is not cut off from the network: it reaches tcp 127\.0\.0\.1/);
-    expect(await sandboxesOf(server)).toEqual([]);
+    /** Says that it has no network. */
+    class Untrue extends LocalCommandLineCodeExecutor {
+      override get capabilities(): ExecutorCapabilities {
+        return { ...super.capabilities, network: "none" };
+      }
+    }
+    const options = { isolation: "os-sandbox", network: "open" } as const;
+    for (const [base, message] of [
+      [() => new LocalCommandLineCodeExecutor(options), /template base does not restrict its network/],
+      [() => new Untrue(options), /is not cut off from the network: it reaches tcp 127\.0\.0\.1/],
+    ] as const) {
+      await using server = await startServer({ templates: { base } });
+      const executor = executorOn(server, { network: "none" });
+      await expect(executor.start()).rejects.toThrow(message);
+      expect(await sandboxesOf(server)).toEqual([]);
+    }
   });
 
   it("refuses a key and a variable for it", () => {
