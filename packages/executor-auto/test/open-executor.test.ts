@@ -247,9 +247,14 @@ describe("a fence that does not start", () => {
   it("is passed over when its daemon never answers", needs("bubblewrap"), async () => {
     const { port } = await silentServer();
     const docker = `tcp://127.0.0.1:${port}`;
-    await using executor = await openExecutor("auto", { docker });
-    expect(executor.fence.name).toBe("os-sandbox");
-    expect(executor.fence.passedOver[0]?.problem).toContain("did not answer within 5 s (ping)");
+    for (const [options, problem] of [
+      [{}, "did not answer within 5 s (ping)"],
+      [{ startTimeoutMs: 4000 }, "Docker did not start within 4 s."],
+    ] as const) {
+      await using executor = await openExecutor("auto", { docker, ...options });
+      expect(executor.fence.name).toBe("os-sandbox");
+      expect(executor.fence.passedOver[0]?.problem).toContain(problem);
+    }
   });
 
   it("is an error when its image does not arrive in time", needs("docker"), async () => {
