@@ -1,5 +1,5 @@
 import type { JsonObject, ModelInfo } from "@fenced/core";
-import { optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
+import { type GivenOptions, optionsSchema, wholeNumberOption, type OptionSchemas } from "@fenced/core/options";
 import type { LanguageModel } from "ai";
 import * as z from "zod";
 
@@ -36,10 +36,8 @@ export interface AISDKChatCompletionClientOptions extends AISDKCallSettings {
   readonly maxRetries?: number | undefined;
 }
 
-/** The options once they are checked: those that are `undefined` are absent. */
-export type CheckedClientOptions = {
-  [Name in keyof AISDKChatCompletionClientOptions]: Exclude<AISDKChatCompletionClientOptions[Name], undefined>;
-};
+/** The options once they are checked. */
+export type CheckedClientOptions = GivenOptions<AISDKChatCompletionClientOptions>;
 
 const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), z.json());
 

@@ -1,5 +1,5 @@
 import type { ProcessExit, WritableProcess } from "@fenced/core";
-import { afterMs } from "@fenced/core/abort";
+import { within } from "@fenced/core/abort";
 import { RecentOutput } from "./recent-output.ts";
 
 const interrupt = "\u0003";
@@ -50,12 +50,7 @@ export class RunningCommand {
 
   /** Waits for its end, at most so long. */
   async wait(milliseconds: number): Promise<void> {
-    let cancel = (): void => {};
-    const over = new Promise<void>((resolve) => {
-      cancel = afterMs(milliseconds, resolve);
-    });
-    await Promise.race([this.#ending, over]);
-    cancel();
+    await within(milliseconds, this.#ending);
   }
 
   /** Writes to its input. Does not wait until it is read, since it may never be. */

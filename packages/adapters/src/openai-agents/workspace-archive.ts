@@ -65,7 +65,7 @@ function countMembers(archive: Uint8Array): number {
   let members = 0;
   for (let at = 0; at + blockBytes <= archive.length && archive[at] !== 0;) {
     if (!metadataTypes.has(text(at + 156, 1))) members += 1;
-    // A size that is no octal number is that of a file of 8 GiB or more, which is no limit's business but `extract`'s.
+    // Files of 8 GiB or more give their size in another form; `extract` refuses what is too large.
     const size = Number.parseInt(text(at + 124, 12), 8) || 0;
     at += blockBytes * (1 + Math.ceil(size / blockBytes));
   }

@@ -108,7 +108,9 @@ export class KnownSandbox {
   state: "running" | "paused";
   /** With which it was paused. */
   checkpoint: Kept | undefined;
-  /** How its network follows its client's rules, while it runs. */
+  /** What its client wants of the connections that it opens. */
+  rules: EgressRules;
+  /** How its network follows these rules, while it runs. */
   reach: Reach;
   /** While it runs and can be reached. */
   sandbox: Sandbox | undefined;
@@ -116,15 +118,12 @@ export class KnownSandbox {
   opening: Promise<unknown> = Promise.resolve();
   readonly log: LogEntry[] = [];
   readonly #ending = new AbortController();
-  #rules: EgressRules;
-  #denials: readonly NetworkDenial[];
   #turn: Promise<unknown> = Promise.resolve();
   #stopTime: () => void = () => {};
 
   constructor(record: SandboxRecord) {
     this.settings = record.settings;
-    this.#rules = record.rules;
-    this.#denials = denialsOf(record.rules);
+    this.rules = record.rules;
     this.reach = record.reach;
     this.token = record.token;
     this.trafficToken = record.trafficToken;
@@ -156,19 +155,9 @@ export class KnownSandbox {
     return this.#ending.signal;
   }
 
-  /** What its client wants of the connections that it opens. */
-  get rules(): EgressRules {
-    return this.#rules;
-  }
-
-  set rules(rules: EgressRules) {
-    this.#rules = rules;
-    this.#denials = denialsOf(rules);
-  }
-
-  /** The same as a network policy has it. */
+  /** Its rules as a network policy denies. */
   get denials(): readonly NetworkDenial[] {
-    return this.#denials;
+    return denialsOf(this.rules);
   }
 
   /** See `SandboxRecord`. */

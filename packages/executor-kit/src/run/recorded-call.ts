@@ -12,7 +12,7 @@ import {
   type RunRecorder,
   type WorkspaceChanges,
 } from "@fenced/core";
-import { afterMs, untilAborted } from "@fenced/core/abort";
+import { within } from "@fenced/core/abort";
 import type { FinishedBlock } from "./block-output.ts";
 import type { BlockOutcome } from "./block-run.ts";
 import { combineUsage } from "./combine-usage.ts";
@@ -46,7 +46,7 @@ export class RecordedCall {
 
   /** @throws what the record throws if it cannot take the run. */
   async begin(): Promise<void> {
-    await inTime(() => this.#record.begin());
+    await inTime(this.#record.begin());
     this.hasBegun = true;
   }
 
@@ -120,7 +120,7 @@ export class RecordedCall {
         ...(this.#knowsReached && { reached: [...this.#reached.values()] }),
         hostCalls: [...this.#calls.values()],
       };
-      await inTime(() => this.#record.add(run));
+      await inTime(this.#record.add(run));
       return undefined;
     } catch (error) {
       const reason = sentence(error);
@@ -139,18 +139,13 @@ function refusedHost({ host, port, reason }: NetworkDecision): RecordedHost {
 }
 
 /** @throws BackendUnavailableError if the record does not answer. */
-async function inTime(ask: () => Promise<void>): Promise<void> {
-  const late = new AbortController();
-  const lift = afterMs(patienceMs, () => late.abort(notAnswering()));
-  try {
-    await untilAborted(ask(), late.signal);
-  } finally {
-    lift();
-  }
-}
-
-function notAnswering(): BackendUnavailableError {
-  return new BackendUnavailableError(`The record did not answer within ${patienceMs / 1000} s`, {
+async function inTime(answer: Promise<void>): Promise<void> {
+  const hasAnswered = await within(
+    patienceMs,
+    Promise.resolve(answer).then(() => true),
+  );
+  if (hasAnswered === true) return;
+  throw new BackendUnavailableError(`The record did not answer within ${patienceMs / 1000} s`, {
     remedy: "Check the disk or the service that keeps it.",
   });
 }
