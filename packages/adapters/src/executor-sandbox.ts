@@ -4,7 +4,7 @@ import {
   BoundedOutput,
   ByteQueue,
   FileNotFoundError,
-  InvalidInputError,
+  processesOf,
   type CodeExecutor,
   type ExecutorProcesses,
   type ProcessOptions,
@@ -71,15 +71,9 @@ export class ExecutorSandbox {
    * @throws InvalidInputError if it cannot start programs.
    */
   constructor(id: string, executor: CodeExecutor, { maxOutputBytes = 1_048_576, lifetimeMs }: SandboxSettings = {}) {
-    if (!executor.processes) {
-      throw new InvalidInputError("This executor cannot start programs, so it cannot be used as a sandbox", {
-        remedy:
-          "Use one whose `capabilities.processes` is true, such as LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor.",
-      });
-    }
     this.id = id;
     this.executor = executor;
-    this.#processes = executor.processes;
+    this.#processes = processesOf(executor);
     this.#maxOutputBytes = maxOutputBytes;
     this.lifetimeMs = lifetimeMs;
   }
@@ -87,6 +81,11 @@ export class ExecutorSandbox {
   /** Absolute path of the workspace, as programs see it. */
   get root(): string {
     return this.executor.workspacePath ?? virtualRoot;
+  }
+
+  /** The environment variables of all its commands. */
+  get env(): Readonly<Record<string, string>> {
+    return this.#env;
   }
 
   /** Sets environment variables of all commands that start from now on. */

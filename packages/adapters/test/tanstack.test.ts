@@ -103,7 +103,7 @@ describe.each(places)("TanStack's sandbox in $place", ({ place, backends }) => {
 
     it("has snapshots and forks", async () => {
       const provider = providerIn(place);
-      const handle = await provider.create({});
+      const handle = await provider.create({ env: { GIVEN: "1" } });
       await handle.fs.write("a.txt", "1");
       const snapshot = await handle.snapshot?.("first");
       const fork = await handle.fork?.();
@@ -114,6 +114,7 @@ describe.each(places)("TanStack's sandbox in $place", ({ place, backends }) => {
         "1",
         "first",
       ]);
+      expect(await fork?.process.exec("echo $GIVEN")).toMatchObject({ stdout: "1\n" });
       expect(new Set([handle.id, fork?.id, restored?.id]).size).toBe(3);
     });
   });

@@ -78,6 +78,7 @@ export {
 } from "./execution/execute-with-progress.ts";
 export type { ExecutionEvent, HostCallEnd, HostCallEvent, HostCallStart } from "./execution/execution-event.ts";
 export type { ExecutorUsage } from "./execution/executor-usage.ts";
+export { processesOf } from "./execution/processes-of.ts";
 export type { RunUsage, RunUsageFigure } from "./execution/run-usage.ts";
 export type { ExecutorCapabilities, FileFeature } from "./execution/executor-capabilities.ts";
 export {

@@ -57,7 +57,9 @@ export class SandboxHandleOver implements SandboxHandle {
     });
     this.fork = async () => {
       const snapshot = await parts.sandboxes.snapshot(sandbox);
-      return new SandboxHandleOver(await parts.sandboxes.create(undefined, { snapshot }), parts);
+      const copy = await parts.sandboxes.create(undefined, { snapshot });
+      copy.setEnv(sandbox.env);
+      return new SandboxHandleOver(copy, parts);
     };
   }
 
@@ -124,7 +126,8 @@ async function watch(
 function spawned(started: WritableProcess): SpawnHandle {
   const stdin = started.stdin.getWriter();
   return {
-    pid: started.pid ?? 0,
+    // Where it is not known, no number is a process of nobody's.
+    pid: started.pid ?? Number.NaN,
     stdout: started.stdout.pipeThrough(new TextDecoderStream()),
     stderr: started.stderr.pipeThrough(new TextDecoderStream()),
     stdin: {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { InvalidInputError, type CodeExecutor } from "@fenced/core";
+import { InvalidInputError, processesOf, type CodeExecutor } from "@fenced/core";
 import {
   callbackOption,
   checkOptions,
@@ -8,7 +8,6 @@ import {
   type OptionSchemas,
 } from "@fenced/core/options";
 import * as z from "zod";
-import { processesOf } from "../sandbox/sandbox-programs.ts";
 import { SandboxOverProcesses } from "../sandbox/sandbox-session.ts";
 import type { ExecutorSandboxSession } from "../sandbox/sandbox-types.ts";
 import type {

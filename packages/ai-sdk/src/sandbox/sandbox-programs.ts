@@ -1,4 +1,4 @@
-import { BoundedOutput, ByteQueue, InvalidInputError, type CodeExecutor, type ExecutorProcesses } from "@fenced/core";
+import { BoundedOutput, ByteQueue, InvalidInputError, type ExecutorProcesses } from "@fenced/core";
 
 /** The exit code of the programs below if nothing exists at the path. */
 const missing = 44;
@@ -43,15 +43,6 @@ export interface FileProgram {
 
 /** Maximum bytes to keep of an error message. */
 const mostErrorBytes = 4096;
-
-/** @throws InvalidInputError if the executor cannot start programs. */
-export function processesOf({ processes }: CodeExecutor): ExecutorProcesses {
-  if (processes) return processes;
-  throw new InvalidInputError("This executor cannot start programs, so it cannot be used as a sandbox", {
-    remedy:
-      "Use one whose `capabilities.processes` is true, such as LocalCommandLineCodeExecutor or DockerCommandLineCodeExecutor.",
-  });
-}
 
 /** Turns a path into an argument that no program mistakes for an option. */
 function argument(path: string): string {

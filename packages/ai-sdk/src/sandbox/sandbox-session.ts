@@ -3,6 +3,7 @@ import { TextDecoder } from "node:util";
 import {
   BoundedOutput,
   InvalidInputError,
+  processesOf,
   type CodeExecutor,
   type ExecutorProcesses,
   type RunningProcess,
@@ -16,7 +17,7 @@ import {
   wholeNumberOption,
 } from "@fenced/core/options";
 import * as z from "zod";
-import { processesOf, programs, runFileProgram, startFileProgram, type FileProgram } from "./sandbox-programs.ts";
+import { programs, runFileProgram, startFileProgram, type FileProgram } from "./sandbox-programs.ts";
 import type {
   ExecutorSandboxSession,
   SandboxCommand,
