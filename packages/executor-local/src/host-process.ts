@@ -16,6 +16,8 @@ export class HostProcess implements SupervisorProcess {
   readonly streams: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #ground: HostGround;
   readonly #exited: Promise<void>;
+  /** Resolves when everything is dead. Only then may another process of the session start, or it would be killed too. */
+  #ended: Promise<void> | undefined;
 
   /** @param env - variables of this program that blocks also get. */
   constructor(command: readonly [string, ...string[]], env: Readonly<Record<string, string>>, ground: HostGround) {
@@ -48,7 +50,11 @@ export class HostProcess implements SupervisorProcess {
   }
 
   /** Lets the supervisor clean up, which one that a block has stopped cannot, and kills everything below it. */
-  async end(): Promise<void> {
+  end(): Promise<void> {
+    return (this.#ended ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
     this.streams.stdin.end();
     await within(cleanUpMs, this.#exited);
     await this.#ground.endProcesses(rootOf(this.streams));

@@ -51,6 +51,31 @@ describe.skipIf(process.platform !== "linux")(
       variant("state", "lost session"),
     );
 
+    it("waits until all of a lost session has ended, so that its end does not end the next one", async () => {
+      let lose = (): void => {};
+      const lost = new Promise<void>((resolve) => (lose = resolve));
+      await using executor = new StatefulExecutor({ onSessionLost: () => lose() });
+      // The system needs a while to take its memory back.
+      const holder = `
+import mmap, time
+memory = mmap.mmap(-1, 400_000_000)
+memory.madvise(mmap.MADV_NOHUGEPAGE)
+for place in range(0, len(memory), 4096): memory[place] = 1
+print("full", flush=True)
+time.sleep(60)
+`;
+      const start = `
+import subprocess, sys
+holder = subprocess.Popen([sys.executable, "-c", ${JSON.stringify(holder)}], stdout=subprocess.PIPE, start_new_session=True)
+print(holder.stdout.readline())
+`;
+      await printed(executor, start);
+      process.kill(await supervisorOf(executor.mark), "SIGKILL");
+      await lost;
+      expect(await printed(executor, "print('next')")).toBe("next");
+      expect(await printed(executor, "print('still')")).toBe("still");
+    });
+
     it.skipIf(!hugePages)("keeps large arrays in huge pages, with variables that say nothing of that", async () => {
       await using executor = new LocalCommandLineCodeExecutor({ stateful: true });
       const code = `
