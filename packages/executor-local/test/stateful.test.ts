@@ -53,7 +53,9 @@ describe.skipIf(process.platform !== "linux")(
 
     it("waits until all of a lost session has ended, so that its end does not end the next one", async () => {
       let lose = (): void => {};
-      const lost = new Promise<void>((resolve) => (lose = resolve));
+      const lost = new Promise<void>((resolve) => {
+        lose = resolve;
+      });
       await using executor = new StatefulExecutor({ onSessionLost: () => lose() });
       // The system needs a while to take its memory back.
       const holder = `
