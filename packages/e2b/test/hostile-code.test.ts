@@ -2,12 +2,13 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs, nightly } from "@fenced/test-support";
 import { Sandbox } from "e2b";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { headersFor } from "./support/raw-request.ts";
+import { headersFor, rawRequest } from "./support/raw-request.ts";
 import { startServer, type TestServer } from "./support/start-server.ts";
 
 /**
@@ -79,6 +80,22 @@ else: say({"id": request["id"], "ok": {}})`);
     const headers = { ...headersFor(forged), range: "bytes=0-9" };
     const answer = await fetch(`${server.url}/files?path=x`, { headers });
     await expect(answer.text()).rejects.toThrow(/terminated/);
+  });
+
+  it("cannot fill a file's announced length with the next answer on the connection by making it shorter", async () => {
+    const forged = await forge(`
+op = request["op"]
+if op == "open": say({"id": request["id"], "ok": {"handle": 1, "size": 100, "modified": 0}})
+elif op == "read":
+    left, rest = globals().get("rest", b"begins"), b""
+    say({"id": request["id"], "ok": {}}, left)
+else: say({"id": request["id"], "ok": {}})`);
+    const headers = { ...headersFor(forged), range: "bytes=0-99" };
+    const socket = rawRequest(server.url, "GET /files?path=x", headers);
+    // On the same connection, as a proxy's requests for other users are.
+    socket.write("GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    const received = await text(socket).catch(() => "an error");
+    expect(received).toMatch(/^HTTP\/1\.1 206 [^]*\r\n\r\nbegins$/);
   });
 
   it("cannot fill the server's memory with events that nobody reads", async () => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { CodeExecutor } from "@fenced/core";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { boundMessages } from "./bounded-stdio.ts";
 import { createMcpServer } from "./executor-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 
@@ -8,7 +9,7 @@ import type { McpServerOptions } from "./mcp-server-options.ts";
 export interface StdioOptions extends McpServerOptions {
   /** Ends the service. */
   readonly signal: AbortSignal;
-  /** Receives errors in what the client sends: invalid JSON, or an endless message. */
+  /** Receives errors in what the client sends: invalid JSON, or a message that is too long or has too many values. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -21,6 +22,8 @@ export async function serveStdio(executor: CodeExecutor, { signal, onError, ...o
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK offers no other way to observe it.
     server.server.onclose = resolve;
   });
+  const transport = new StdioServerTransport();
+  boundMessages(transport);
   const done = new AbortController();
   const gone = [
     closed,
@@ -32,7 +35,7 @@ export async function serveStdio(executor: CodeExecutor, { signal, onError, ...o
   ].map((event) => event.catch(() => {}));
   try {
     // Other servers that it connects to may be slow.
-    await Promise.race([server.connect(new StdioServerTransport()), ...gone]);
+    await Promise.race([server.connect(transport), ...gone]);
     if (!signal.aborted) await Promise.race(gone);
   } finally {
     done.abort();

@@ -6,7 +6,7 @@ import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { expect, it, onTestFinished } from "vitest";
 import * as z from "zod";
 import { boundedFetch } from "../src/connect/bounded-fetch.ts";
-import { createMcpServer } from "../src/index.ts";
+import { createMcpServer, type McpTarget } from "../src/index.ts";
 
 const message = z.object({ id: z.number().optional(), method: z.string() });
 
@@ -50,10 +50,14 @@ function usual(method: string): object {
 
 /** What a model is told about the tools of such a server. */
 async function description(answer: Answer, connectTimeoutMs = 600_000): Promise<string> {
+  return descriptionOf({ url: await hostileServer(answer) }, connectTimeoutMs);
+}
+
+async function descriptionOf(target: McpTarget, connectTimeoutMs = 600_000): Promise<string> {
   const executor = new LocalCommandLineCodeExecutor();
   onTestFinished(() => executor.stop());
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
-  const server = createMcpServer(executor, { connect: [{ url: await hostileServer(answer) }], connectTimeoutMs });
+  const server = createMcpServer(executor, { connect: [target], connectTimeoutMs });
   await server.connect(serverSide);
   const client = new Client({ name: "test", version: "1" });
   onTestFinished(() => client.close());
@@ -135,6 +139,12 @@ it.each([
   });
   const response = await boundedFetch(url, { method: "POST", body: JSON.stringify({ id: 1, method: "initialize" }) });
   await expect(response.text()).rejects.toThrow("a message has more than 200000 values");
+});
+
+it("a started server's message of too many values is not read", async () => {
+  const answer = `process.stdout.write('{"jsonrpc":"2.0","id":0,"result":{"a":[' + "{},".repeat(600_000) + "{}]}}\\n")`;
+  const target = { command: process.execPath, args: ["-e", `process.stdin.once("data", () => ${answer})`] };
+  await expect(descriptionOf(target)).rejects.toThrow("was ended: a message has more than 200000 values");
 });
 
 it("a server that answers without end cannot be connected to", async () => {

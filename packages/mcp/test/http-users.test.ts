@@ -177,6 +177,21 @@ describe("a handler in a custom server", () => {
     expect(await send(service, as("ann"))).toMatchObject({ status: 200 });
   });
 
+  it("counts the unfinished requests of each user alone", async () => {
+    const service = await startService({ maxRequestBytes: 100_000 });
+    const unfinished = Array.from({ length: 6 }, () => {
+      const headers = { "content-type": "application/json", accept, "content-length": "100000", ...as("ann") };
+      const sent = httpRequest(service.url, { method: "POST", headers }).on("error", () => {});
+      sent.write("x".repeat(90_000));
+      onTestFinished(() => void sent.destroy());
+      return once(sent, "response");
+    });
+    await Promise.race(unfinished);
+    const large = { body: initialize + " ".repeat(90_000) };
+    expect(await send(service, as("ann"), large)).toMatchObject({ status: 429 });
+    expect(await send(service, as("bob"), large)).toMatchObject({ status: 200 });
+  });
+
   it("answers with status 500 if a callback throws, without the error's message", async () => {
     const told: unknown[] = [];
     const onError = (error: unknown) => told.push(error);

@@ -55,6 +55,18 @@ describe("the server on standard input and output", needs("python3"), () => {
     expect(stderr).toMatch(/^Warning: code runs on this machine without a sandbox.*\n$/);
   });
 
+  it("ends, without reading it, by a message of too many values", async () => {
+    const server = startCli(["--executor", "local"]);
+    const workspace = await workspaceOf(server);
+    server.child.stdin.on("error", () => {});
+    server.child.stdin.end(
+      `{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"a":[${"{},".repeat(600_000)}{}]}}\n`,
+    );
+    const { exitCode, stderr } = await server.outcome;
+    expect(stderr).toMatch(/a message has more than 200000 values/);
+    expect([exitCode, existsSync(workspace)]).toEqual([0, false]);
+  });
+
   it("runs code behind the strongest fence by default, and says which", async () => {
     const server = startCli([], await machine("wasm"));
     expect(await workspaceOf(server)).toBe("/workspace");

@@ -12,6 +12,7 @@ import {
   McpError,
   type Tool,
 } from "@modelcontextprotocol/sdk/types.js";
+import { boundMessages } from "../bounded-stdio.ts";
 import { packageVersion } from "../package-version.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { type McpTarget, targetName } from "./mcp-target.ts";
@@ -71,6 +72,8 @@ export class McpConnection {
       // Not the client's close(), which waits for nothing if it is already closed.
       await transport.close().catch(() => {});
       signal.throwIfAborted();
+      const { excess } = receivedOver(transport);
+      if (excess) throw tooMuch(target, excess);
       throw BackendUnavailableError.isInstance(error) ? error : notConnected(target, error, timeoutMs);
     }
   }
@@ -83,6 +86,8 @@ export class McpConnection {
     } catch (error) {
       signal.throwIfAborted();
       if (this.#client.transport === undefined || isClosed(error)) {
+        const { excess } = receivedOver(this.#transport);
+        if (excess) throw tooMuch(this.#target, excess);
         throw unavailable(this.#target, "has ended", "Restart this MCP server to use its functions again.");
       }
       if (error instanceof McpError) throw error;
@@ -106,11 +111,22 @@ export class McpConnection {
 
 /** A program whose end can be awaited even if the SDK's client has already closed it. */
 class StartedServer extends StdioClientTransport {
+  /** What it sends is more than can be read, if anything. */
+  readonly messages = boundMessages(this);
   #closing: Promise<void> | undefined;
 
   override close(): Promise<void> {
     return (this.#closing ??= super.close());
   }
+}
+
+/** A server over HTTP only fails one request. */
+function receivedOver(transport: ServerTransport): { readonly excess?: Error | undefined } {
+  return transport instanceof StartedServer ? transport.messages : {};
+}
+
+function tooMuch(target: McpTarget, cause: Error): BackendUnavailableError {
+  return unavailable(target, `was ended: ${cause.message}`, "Ask it for less at a time.", { cause });
 }
 
 type ServerTransport = StdioClientTransport | StreamableHTTPClientTransport;
