@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, open, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, open, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -156,6 +157,53 @@ describe("bundles", slow, () => {
       expect(leash).toBeDefined();
       expect(leash).not.toContain(application);
       expect(await starts()).toBe("docker\n");
+    });
+  });
+
+  describe.skipIf(process.platform === "win32")("in Electron", () => {
+    let electron: string;
+    let preload: string;
+
+    // Stands in for Electron, which npm's registry does not have: a program that opens a window unless it is told to be Node.
+    beforeAll(async () => {
+      electron = path.join(directory, "electron");
+      preload = path.join(directory, "electron.cjs");
+      const script = `#!/bin/sh
+if [ "$ELECTRON_RUN_AS_NODE" != 1 ]; then echo "$@" >> "$0.windows"; exit 1; fi
+echo "$@" >> "$0.nodes"
+exec '${process.execPath}' "$@"
+`;
+      await writeFile(electron, script, { mode: 0o755 });
+      const main = `
+        Object.defineProperty(process.versions, "electron", { value: "39.0.0" });
+        process.execPath = ${JSON.stringify(electron)};
+      `;
+      await writeFile(preload, main);
+    });
+
+    afterEach(() => Promise.all(["windows", "nodes"].map((name) => rm(`${electron}.${name}`, { force: true }))));
+
+    const main = (): [string, ...string[]] => [...withNode("--require"), preload, commonJsOf("esbuild")];
+    const wasNode = (): boolean => existsSync(`${electron}.nodes`);
+    const openedWindow = (): boolean => existsSync(`${electron}.windows`);
+
+    it("open no other window for WebAssembly's interpreters", async () => {
+      const [said] = await answers(main(), "wasm", "javascript,python");
+      expect(said).toBe(well("javascript,python"));
+      expect([wasNode(), openedWindow()]).toEqual([true, false]);
+    });
+
+    it("open no other window for what ends their containers after kill -9", needs("docker"), async () => {
+      const [file, ...words] = main();
+      const child = spawn(file, [...words, "docker", "hold", await workDirectory()], {
+        cwd,
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      await once(child.stdout, "data");
+      const started = await childrenOf(child.pid);
+      child.kill("SIGKILL");
+      await vi.waitFor(() => expect(started.filter(({ pid }) => isAlive(pid))).toEqual([]), 60_000);
+      expect([wasNode(), openedWindow()]).toEqual([true, false]);
     });
   });
 
