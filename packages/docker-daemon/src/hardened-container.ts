@@ -65,7 +65,7 @@ export async function createWithFilter<T>(
  */
 async function privateDirectory(): Promise<string> {
   const user = process.getuid?.();
-  for (const place of [process.env["XDG_RUNTIME_DIR"] || `/run/user/${user}`, "/run"]) {
+  for (const place of [process.env["XDG_RUNTIME_DIR"] ?? `/run/user/${user}`, "/run"]) {
     const { uid, mode } = await stat(place).catch(() => ({ uid: -1, mode: 0 }));
     if (uid === user && (mode & 0o022) === 0) return place;
   }

@@ -121,7 +121,6 @@ describe("a mounted directory", needs("docker"), () => {
       vi.stubEnv("TMPDIR", temporary);
       vi.stubEnv("XDG_RUNTIME_DIR", runtime);
       try {
-        await using podman = await startPodman();
         await using executor = createExecutor({ docker: podman.address, workDir: join(directory, "podman-elsewhere") });
         expect(await printed(executor, "python", setIds)).toBe("[]");
       } finally {

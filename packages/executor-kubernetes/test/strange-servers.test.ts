@@ -76,7 +76,8 @@ describe.concurrent("an API server", () => {
   });
 
   it("whose answer has more values than anyone needs is not believed", async () => {
-    const create = (answer: ServerResponse) => json(answer, 201, { values: Array.from({ length: 1_000_001 }, () => 0) });
+    const create = (answer: ServerResponse) =>
+      json(answer, 201, { values: Array.from({ length: 1_000_001 }, () => 0) });
     const { message } = await startOn({ create, watch: notPulled });
     expect(message).toMatch(/is incomplete or not JSON/);
   });
