@@ -134,6 +134,14 @@ for await (const event of readEventStream(
 }
 assert.equal(texts.at(-1), "approved\n");
 assert.equal(await count("chats"), 0);
+// Nor is one kept whose user leaves while it waits for an answer.
+const left = await send("a-secret", "POST", "/chats", "```python\nprint('unanswered')\n```");
+for await (const event of readEventStream(left)) {
+  if (!("type" in event) || event.type !== "CodeApprovalRequestEvent") continue;
+  assert.equal(await count("chats"), 1);
+  break;
+}
+while ((await count("chats")) > 0);
 await assert.rejects(run("a-secret", 7 as never), InvalidInputError);
 
 // A deployment replaces one replica after another, while bob goes on working: nothing is lost, and nothing happens twice.

@@ -43,6 +43,7 @@ export type BackendName =
   | "ssh"
   | "openssl"
   | "curl"
+  | "git"
   | "bubblewrap"
   | "chromium"
   | "redis"
@@ -167,6 +168,10 @@ const detectors: Readonly<Record<BackendName, Detector>> = {
   curl: {
     version: () => firstVersion("curl", ["--version"]),
     remedy: "install curl (Debian: apt-get install curl)",
+  },
+  git: {
+    version: () => firstVersion("git", ["--version"]),
+    remedy: "install git (Debian: apt-get install git)",
   },
   bubblewrap: {
     version: async () => {

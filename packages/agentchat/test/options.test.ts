@@ -69,6 +69,11 @@ describe("options in JavaScript", () => {
     [CodeExecutorAgent, [{ name: "a", codeExecutor, approvalFunc: true }], '"approvalFunc" is true.'],
     [UserProxyAgent, [{ name: "a", input: () => "x" }], 'unknown option "input"'],
     [UserProxyAgent, [{ name: 5 }], '"name" is 5. It must be a string.'],
+    [
+      RoundRobinGroupChat,
+      [[person, person]],
+      "the options are an array. They must be an object, such as { participants: … }",
+    ],
     [RoundRobinGroupChat, [{ participants: [person], maxTurn: 5 }], 'Did you mean "maxTurns"?'],
     [
       RoundRobinGroupChat,

@@ -109,7 +109,7 @@ async function submit(executor: CodeExecutor, block: CodeBlock, options: SubmitO
 }
 
 /** An id that nobody has chosen by counting: a UUID, or so many characters of a random text. */
-const randomId = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|(?=[a-z]*\d)[\da-z]{15}/i;
+const randomId = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}|(?=[a-z]{0,14}\d)[\da-z]{15}/i;
 
 /**
  * The same call again, as durable agents repeat it after a failure, is the same run. Some providers number the calls of an

@@ -52,6 +52,14 @@ describe("a tool call that is repeated", needs("bash"), () => {
     expect(await outputOf(other, code)).toMatch(/went on\n$/);
   });
 
+  it("is recognised in time that grows with the length of its id alone", async () => {
+    const letters = "a".repeat(1_000_000);
+    const first = Number(await outputOf(letters, counting));
+    expect(Number(await outputOf(letters, counting))).toBe(first + 1);
+    const numbered = await outputOf(`${letters}1`, counting);
+    expect(await outputOf(`${letters}1`, counting)).toBe(numbered);
+  });
+
   it("runs again if providers count their calls", async () => {
     for (const id of ["call_0", "functions.execute_code:0", "1", "toolcallnumberone"]) {
       const first = Number(await outputOf(id, counting));

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { ContainerCreateOptions } from "dockerode";
@@ -46,7 +46,7 @@ export async function createWithFilter<T>(
     if (!wantsFile(error)) throw error;
   }
   // Podman's API takes the name of a file on its own host, which it reads while it creates the container.
-  const directory = await mkdtemp(path.join(tmpdir(), "fenced-seccomp-"));
+  const directory = await mkdtemp(path.join(await privateDirectory(), "fenced-seccomp-"));
   try {
     const file = path.join(directory, "profile.json");
     await writeFile(file, profile);
@@ -57,6 +57,19 @@ export async function createWithFilter<T>(
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/**
+ * A directory in which only this user can write, and code in other containers neither: a caller may have given them the
+ * temporary directory, where they could replace the filter before Podman reads it.
+ */
+async function privateDirectory(): Promise<string> {
+  const user = process.getuid?.();
+  for (const place of [process.env["XDG_RUNTIME_DIR"] ?? `/run/user/${user}`, "/run"]) {
+    const { uid, mode } = await stat(place).catch(() => ({ uid: -1, mode: 0 }));
+    if (uid === user && (mode & 0o022) === 0) return place;
+  }
+  return tmpdir();
 }
 
 function withFilter(options: ContainerCreateOptions, profile: string): ContainerCreateOptions {

@@ -141,6 +141,7 @@ for name in ("first", "second", "third"):
     [["f", "--timeout-ms", "1s"], "whole number, at least 1"],
     [["f", "--env", "A"], "Write it as NAME=value."],
     [["f", "--lang", "x"], "unknown option '--lang'"],
+    [["f", "--executer", "local"], "(Did you mean --executor?)"],
   ])("rejects %j with the reason", async (args, words) => {
     const command = runCommand(new AbortController().signal)
       .configureOutput({ writeErr: () => undefined })

@@ -1,14 +1,15 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { watch } from "node:fs";
 import { link, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { BackendUnavailableError, InvalidInputError } from "@fenced/core";
 import { needs } from "@fenced/test-support";
 import { relayDaemon, replaceWhileMounted } from "@fenced/test-support/daemon-relay";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { createExecutor, inspect, printed, run } from "./support/create-executor.ts";
 import { docker } from "./support/docker-cli.ts";
 import { nodeImage, pythonImage } from "./support/images.ts";
@@ -104,6 +105,33 @@ describe("a mounted directory", needs("docker"), () => {
     await using executor = createExecutor({ docker: podman.address, workDir: join(directory, "podman") });
     expect(await printed(executor, "python", setIds)).toBe("[]");
   });
+
+  it(
+    "keeps code away from that file, even if the temporary directory is mounted elsewhere",
+    needs("podman"),
+    async () => {
+      await using podman = await startPodman();
+      const [temporary, runtime] = [join(directory, "temporary"), join(directory, "runtime")];
+      await mkdir(temporary);
+      await mkdir(runtime, { mode: 0o700 });
+      const made: string[] = [];
+      const watchers = [temporary, runtime].map((place) =>
+        watch(place, (_event, name) => void made.push(`${basename(place)}/${name?.slice(0, 14)}`)),
+      );
+      vi.stubEnv("TMPDIR", temporary);
+      vi.stubEnv("XDG_RUNTIME_DIR", runtime);
+      try {
+        await using executor = createExecutor({ docker: podman.address, workDir: join(directory, "podman-elsewhere") });
+        expect(await printed(executor, "python", setIds)).toBe("[]");
+      } finally {
+        vi.unstubAllEnvs();
+        for (const watcher of watchers) watcher.close();
+      }
+      expect(made).toContain("runtime/fenced-seccomp");
+      expect(made).not.toContain("temporary/fenced-seccomp");
+      expect(await readdir(runtime)).toEqual([]);
+    },
+  );
 
   it("keeps the daemon's other restrictions", async () => {
     await using executor = createExecutor();
@@ -231,7 +259,9 @@ describe("a container's user", needs("docker"), () => {
   it("has one over Podman's API, and a home directory outside of the workspace", needs("podman"), async () => {
     await using podman = await startPodman();
     await using executor = createExecutor({ docker: podman.address, image: pythonImage, user: "1234:1234" });
-    expect(await printed(executor, "sh", "whoami >/dev/null && echo $HOME")).toMatch(/^\/tmp\/fenced-/);
+    const code = 'whoami >/dev/null && mkdir -p "$HOME/.cache" && echo cached > "$HOME/.cache/file" && echo "$HOME"';
+    expect(await printed(executor, "sh", code)).toMatch(/^\/tmp\/fenced-/);
+    expect(await executor.files.list()).toEqual([]);
   });
 });
 

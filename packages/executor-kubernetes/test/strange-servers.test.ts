@@ -75,6 +75,13 @@ describe.concurrent("an API server", () => {
     expect(message).toMatch(/is incomplete or not JSON/);
   });
 
+  it("whose answer has more values than anyone needs is not believed", async () => {
+    const create = (answer: ServerResponse) =>
+      json(answer, 201, { values: Array.from({ length: 1_000_001 }, () => 0) });
+    const { message } = await startOn({ create, watch: notPulled });
+    expect(message).toMatch(/is incomplete or not JSON/);
+  });
+
   it("gets the exec a few times before it says that the pod runs", async () => {
     const event = (state: object) => {
       const pod = { metadata: { name: "played" }, status: { containerStatuses: [{ name: "code", state }] } };

@@ -82,14 +82,10 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
     it("does not see the agent, forwardings or variables that the user's configuration would pass on", async () => {
       await using open = await SshServer.start("AcceptEnv *");
       const configFile = await open.configWith(
-        "IgnoreUnknown StdinNull,SessionType,ForkAfterAuthentication",
         "Host *",
         "  ForwardAgent yes",
         "  SendEnv LC_SECRET",
         "  SetEnv MINE=x",
-        "  StdinNull yes",
-        "  SessionType none",
-        "  ForkAfterAuthentication yes",
         "  RemoteCommand false",
       );
       process.env["LC_SECRET"] = "secret";
@@ -99,6 +95,17 @@ print(place in sys.path, place.startswith(${JSON.stringify(packages)}))`;
       expect(result).toMatchObject({ exitCode: 0, output: "none none none\n" });
       await executor.stop();
     });
+
+    it.each(["StdinNull yes", "SessionType none", "ForkAfterAuthentication yes"])(
+      "runs although the user's configuration says %s",
+      async (line) => {
+        const lines = [`IgnoreUnknown ${line.split(" ", 1).join("")}`, "Host *", `  ${line}`];
+        const configFile = (await server?.configWith(...lines)) ?? "";
+        const executor = create({ configFile });
+        expect(await bash(executor, "cat; echo ran")).toMatchObject({ exitCode: 0, output: "ran\n" });
+        await executor.stop();
+      },
+    );
 
     it("gets variables that no command line reveals", async () => {
       const executor = create({ env: { TOKEN: "s3cret 'quoted' \\ \n value" } });

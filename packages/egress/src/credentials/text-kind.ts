@@ -8,7 +8,8 @@ export type TextKind = "plain" | "form" | "json";
  * clients send it so.
  */
 export function textKind(headers: HeaderLines): TextKind | undefined {
-  if (valuesOf(headers, "content-encoding").some((value) => !/^\s*(?:identity)?\s*$/i.test(value))) return undefined;
+  const encodings = valuesOf(headers, "content-encoding").map((value) => value.trim().toLowerCase());
+  if (encodings.some((encoding) => encoding !== "" && encoding !== "identity")) return undefined;
   const [type = ""] = (valuesOf(headers, "content-type")[0] ?? "").toLowerCase().split(";", 1);
   const name = type.trim();
   if (name === "application/x-www-form-urlencoded") return "form";

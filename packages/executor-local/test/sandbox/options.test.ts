@@ -5,7 +5,7 @@ import net from "node:net";
 import path from "node:path";
 import { promisify } from "node:util";
 import { connectExecutor } from "@fenced/core";
-import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { LocalCommandLineCodeExecutor, type LocalExecutorOptions } from "@fenced/executor-local";
 import { needs } from "@fenced/test-support";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { printed, sandboxed } from "../support/local-executor.ts";
@@ -285,5 +285,31 @@ describe("a sandbox", needs("python3", "bash", "bubblewrap"), () => {
     await using executor = sandboxed();
     expect(await printed(executor, "sh", 'rm -rf "$(dirname "$0")"; echo removed')).toBe("removed\n");
     expect(await printed(executor, "sh", "echo on")).toBe("on\n");
+  });
+});
+
+describe("a git worktree as work directory", needs("bubblewrap", "python3", "bash", "git"), () => {
+  it("works as the README says: with the main repository's .git, readable or writable", async () => {
+    const directory = await temporaryDirectory();
+    const [main, workDir] = [path.join(directory, "main"), path.join(directory, "tree")];
+    const git = async (...words: string[]): Promise<unknown> =>
+      promisify(execFile)("git", ["-c", "user.name=a", "-c", "user.email=a@b", "-C", main, ...words]);
+    await mkdir(main);
+    await git("init", "--quiet");
+    await writeFile(path.join(main, "note"), "one\n");
+    await git("add", "note");
+    await git("commit", "--quiet", "--message=first");
+    await git("worktree", "add", "--quiet", workDir);
+    const printedWith = async (options: LocalExecutorOptions, code: string): Promise<string> => {
+      await using executor = sandboxed({ workDir, ...options });
+      return await printed(executor, "bash", `{ ${code}; } 2>&1`);
+    };
+    const see = "echo two > note; git status --short; git log --format=%s";
+    const commit = "git -c user.name=a -c user.email=a@b commit --quiet --all --message=second";
+    const shared = [path.join(main, ".git")];
+    expect(await printedWith({}, see)).toMatch(/not a git repository/);
+    expect(await printedWith({ readable: shared }, see)).toBe(" M note\nfirst\n");
+    expect(await printedWith({ readable: shared }, commit)).toMatch(/Read-only file system/);
+    expect(await printedWith({ writable: shared }, `${commit} && git log --format=%s`)).toBe("second\nfirst\n");
   });
 });

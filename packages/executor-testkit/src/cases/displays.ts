@@ -42,11 +42,17 @@ export const displays: ConformanceGroup = {
         ({ capabilities }) => (capabilities.isolation === "remote" ? "remote: images only" : undefined),
       ],
       async run(kit) {
-        const code = `from IPython.display import HTML, display\ndisplay(HTML("<b>bold</b>"))\n`;
+        const code = `from IPython.display import HTML, display
+display(HTML("<b>bold</b>"))
+display({"application/json": {"a": [1, 2]}}, raw=True)
+`;
         const { displays: shown } = await kit.succeed(await kit.shared(), { language: "python", code });
         const html = shown.find(({ data }) => data["text/html"] !== undefined);
         assert.equal(html?.data["text/html"], "<b>bold</b>");
         assert.equal(typeof html.data["text/plain"], "string");
+        const file = shown.flatMap((display) => display.files).find((each) => each.endsWith(".json"));
+        // With indentation it would be many times as long as the limits allow.
+        assert.equal(await readFile(file ?? "no file of JSON", "utf8"), '{"a":[1,2]}');
       },
     },
     {
