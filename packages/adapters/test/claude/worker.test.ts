@@ -46,3 +46,121 @@ describe.each(places)("an environment worker with sandboxes in $place", ({ place
     });
   });
 });
+
+describe("an environment worker", needs("python3", "bash"), () => {
+  it("ends a session's sandbox with its claim while a command runs", async () => {
+    const toolset = newToolset();
+    const api = await newWorker(toolset);
+    const leave = async (session: string, lease: "lost" | "stopping"): Promise<void> => {
+      api.enqueue(session);
+      await api.call(session, "bash", { command: "sleep 600 & echo $! > job" });
+      const executor = toolset.executors.at(-1);
+      void api.call(session, "bash", { command: "touch here; sleep 600" });
+      await expect.poll(() => executor?.files.stat("here").catch(() => undefined)).toBeDefined();
+      api.lease = lease;
+      await expect.poll(() => executor?.start().catch(String), { timeout: 30_000 }).toMatch(/disposed/);
+      api.lease = "active";
+    };
+    await leave("one", "lost");
+    expect(api.count(/stop$/)).toBe(0);
+    await leave("two", "stopping");
+    await expect.poll(() => api.count(/stop$/)).toBe(1);
+    expect(toolset.executors).toHaveLength(2);
+  });
+
+  it("finds the files of a session again that was idle, if they are kept", async () => {
+    const { createExecutor, snapshots } = inPlace("this host");
+    const toolset = newToolset({ createExecutor, snapshots });
+    const api = await newWorker(toolset, { maxIdleMs: 200 });
+    const contents: string[] = [];
+    for (const round of [1, 2, 3]) {
+      api.enqueue("one");
+      await api.call("one", "bash", { command: `echo ${round} >> rounds` });
+      contents.push((await api.call("one", "read", { file_path: "rounds" })).text);
+      api.idle("one");
+      await expect.poll(() => api.count(/stop$/), { timeout: 30_000 }).toBe(round);
+    }
+    expect(contents).toEqual(["1\n", "1\n2\n", "1\n2\n3\n"]);
+    expect([toolset.executors.length, (await snapshots?.list())?.length]).toEqual([3, 1]);
+    api.enqueue("other");
+    expect((await api.call("other", "read", { file_path: "rounds" })).isError).toBe(true);
+  });
+
+  it("tells a model that the files of a session could not be kept", async () => {
+    const { createExecutor, snapshots } = inPlace("this host");
+    if (!snapshots) throw new Error("there are no snapshots");
+    const broken = {
+      ...snapshots,
+      open: snapshots.open.bind(snapshots),
+      begin: () => Promise.reject(new Error("full")),
+    };
+    const toolset = newToolset({ createExecutor, snapshots: broken });
+    const api = await newWorker(toolset, { maxIdleMs: 200 });
+    api.enqueue("one");
+    await api.call("one", "bash", { command: "echo 1 > file" });
+    api.idle("one");
+    await expect.poll(() => api.count(/stop$/), { timeout: 30_000 }).toBe(1);
+    api.enqueue("one");
+    expect(await api.call("one", "read", { file_path: "file" })).toEqual({
+      isError: true,
+      text: expect.stringMatching(/^read: the sandbox was lost: its last files could not be kept: full/),
+    });
+    expect((await api.call("one", "read", { file_path: "file" })).text).toBe("read: file: no such file or directory");
+  });
+
+  it("tells a model that there is no sandbox, or no longer, and goes on in a new one", async () => {
+    let attempts = 0;
+    const { createExecutor } = inPlace("this host");
+    const toolset = newToolset({
+      createExecutor: (request) => {
+        attempts += 1;
+        if (attempts === 1) throw new Error("no room");
+        return createExecutor(request);
+      },
+    });
+    const api = await newWorker(toolset);
+    api.enqueue("one");
+    expect(await api.call("one", "glob", { pattern: "*" })).toEqual({ isError: true, text: "glob: no room" });
+    expect((await api.call("one", "bash", { command: "X=1; echo $X" })).text).toBe("1");
+    await toolset.executors[0]?.stop();
+    expect(await api.call("one", "bash", { command: "echo $X" })).toMatchObject({ isError: true });
+    expect(await api.call("one", "bash", { command: 'echo "new$X"' })).toEqual({ isError: false, text: "new" });
+  });
+
+  it("goes on in another sandbox if the session is claimed once more", async () => {
+    const toolset = newToolset();
+    const [api, other] = [await newWorker(toolset), await newWorker(toolset)];
+    api.enqueue("one");
+    other.enqueue("one");
+    expect((await api.call("one", "bash", { command: "echo first" })).text).toBe("first");
+    expect((await other.call("one", "bash", { command: "echo second; touch second" })).text).toBe("second");
+    await expect(toolset.executors[0]?.start()).rejects.toThrow(/disposed/);
+    api.terminate("one");
+    await expect.poll(() => api.count(/stop$/)).toBe(1);
+    expect((await other.call("one", "read", { file_path: "second" })).isError).toBe(false);
+  });
+});
+
+describe("a container that dies", needs("docker"), () => {
+  it("is an error result, also if it was between two calls; the next one works in a new container", async () => {
+    const toolset = newToolset(inPlace("a container"));
+    const api = await newWorker(toolset);
+    api.enqueue("one");
+    const losses: string[] = [];
+    await api.call("one", "write", { file_path: "file", content: "x" });
+    toolset.executors[0]?.onSessionLost?.((reason) => losses.push(reason));
+    expect(await api.call("one", "bash", { command: "X=1; echo partly; kill -9 -1; sleep 600" })).toEqual({
+      isError: true,
+      text: expect.stringMatching(/^bash: The container .* is lost: .*\npartly$/),
+    });
+    expect(await api.call("one", "bash", { command: 'echo "new$X"' })).toEqual({ isError: false, text: "new" });
+    await api.call("one", "bash", { command: "(sleep 0.3; kill -9 -1) &" });
+    await expect.poll(() => losses.length, { timeout: 30_000 }).toBe(2);
+    expect(await api.call("one", "glob", { pattern: "*" })).toEqual({
+      isError: true,
+      text: expect.stringMatching(/^glob: the sandbox was lost: The container .* The next call works in a new one/),
+    });
+    expect(await api.call("one", "bash", { command: "echo new" })).toEqual({ isError: false, text: "new" });
+    expect((await api.call("one", "read", { file_path: "none" })).text).toBe("read: none: no such file or directory");
+  });
+});
