@@ -7,9 +7,9 @@ import { ToolError } from "@anthropic-ai/sdk/lib/tools/ToolError";
 import type { AgentToolContext } from "@anthropic-ai/sdk/tools/agent-toolset/node";
 import type { CodeExecutor } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
+import { ClaudeAgentsApi, type ToolAnswer } from "@fenced/test-support/claude-agents-api";
 import { onTestFinished } from "vitest";
 import { fencedToolset, type FencedToolset, type FencedToolsetOptions } from "../../src/claude/index.ts";
-import { AgentsApi, type ToolAnswer } from "./agents-api.ts";
 
 /** A toolset whose sandboxes, by default processes of this host, are ended after the test. */
 export function newToolset(options: Partial<FencedToolsetOptions> = {}): FencedToolset & { executors: CodeExecutor[] } {
@@ -57,8 +57,8 @@ export function newTools(
 export async function newWorker(
   toolset: FencedToolset,
   { maxIdleMs = 60_000 }: { readonly maxIdleMs?: number } = {},
-): Promise<AgentsApi> {
-  const api = await AgentsApi.start();
+): Promise<ClaudeAgentsApi> {
+  const api = await ClaudeAgentsApi.start();
   const workdir = mkdtempSync(join(tmpdir(), "fenced-claude-"));
   const stopping = new AbortController();
   const client = new Anthropic({ baseURL: api.url, apiKey: "unused", logLevel: "off" });
@@ -74,6 +74,7 @@ export async function newWorker(
   onTestFinished(async () => {
     stopping.abort();
     await serving.catch(() => {});
+    await api[Symbol.asyncDispose]();
     rmSync(workdir, { recursive: true, force: true });
   });
   return api;

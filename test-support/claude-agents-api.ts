@@ -1,6 +1,14 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+/**
+ * The part of Claude's API for managed agents that an environment worker speaks to: work items, leases, events. The test says
+ * which tools the model calls, and gets their results.
+ *
+ *     await using api = await ClaudeAgentsApi.start();
+ *     api.enqueue("session");
+ *     await api.call("session", "bash", { command: "ls" });
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { onTestFinished } from "vitest";
 
 /** A request that the API has received. */
 interface Received {
@@ -27,36 +35,36 @@ interface PlayedSession {
   readonly waiting: Map<string, (answer: ToolAnswer) => void>;
 }
 
-/** The parts of the API for managed agents that an environment worker speaks to, over HTTP on the loopback interface. */
-export class AgentsApi {
+export class ClaudeAgentsApi implements AsyncDisposable {
   readonly received: Received[] = [];
   readonly #items: object[] = [];
   readonly #sessions = new Map<string, PlayedSession>();
-  readonly #url: string;
+  readonly #server: Server;
   /** What the next heartbeats say: `stopping` asks the worker to end, `lost` that another worker has the lease. */
   lease: "active" | "stopping" | "lost" = "active";
   #ids = 0;
 
-  private constructor(url: string) {
-    this.#url = url;
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => void this.#answer(request, response));
   }
 
-  static async start(): Promise<AgentsApi> {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("the API has no port");
-    const api = new AgentsApi(`http://127.0.0.1:${address.port}`);
-    server.on("request", (request, response) => void api.#answer(request, response));
-    onTestFinished(async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    });
-    return api;
+  static async start(): Promise<ClaudeAgentsApi> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new ClaudeAgentsApi(server);
   }
 
   get url(): string {
-    return this.#url;
+    const address = this.#server.address();
+    return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
   }
 
   /** How often a route was called. */
@@ -110,7 +118,7 @@ export class AgentsApi {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? "/", this.#url);
+    const { pathname } = new URL(request.url ?? "/", this.url);
     const route = `${request.method} ${pathname}`;
     this.received.push({ route, bearer: (request.headers.authorization ?? "").replace("Bearer ", "") });
     const body = await text(request);
