@@ -29,6 +29,12 @@ interface SentResult {
   readonly content: readonly { readonly type: string; readonly text: string }[];
 }
 
+interface Reply {
+  /** Default: 200. */
+  readonly status?: number;
+  readonly value: unknown;
+}
+
 interface PlayedSession {
   readonly events: object[];
   readonly streams: Set<ServerResponse>;
@@ -89,7 +95,9 @@ export class ClaudeAgentsApi implements AsyncDisposable {
     this.#ids += 1;
     const id = `toolu-${this.#ids}`;
     const { waiting } = this.#session(session);
-    const answered = new Promise<ToolAnswer>((resolve) => waiting.set(id, resolve));
+    const answered = new Promise<ToolAnswer>((resolve) => {
+      waiting.set(id, resolve);
+    });
     this.#emit(session, { type: "agent.tool_use", id, name, input, evaluated_permission: permission });
     return answered;
   }
@@ -123,29 +131,37 @@ export class ClaudeAgentsApi implements AsyncDisposable {
     this.received.push({ route, bearer: (request.headers.authorization ?? "").replace("Bearer ", "") });
     const body = await text(request);
     const [, session = ""] = /\/v1\/sessions\/([^/]+)/.exec(pathname) ?? [];
-    if (route.endsWith("/work/poll")) return json(response, this.#items.shift() ?? null);
-    if (route.endsWith("/heartbeat")) return this.#beat(response);
-    if (/\/work\/[^/]+\/(ack|stop)$/.test(route)) return json(response, {});
-    if (route.endsWith("/events/stream")) return this.#stream(session, response);
-    if (route.startsWith("GET") && route.endsWith("/events")) return this.#list(session, response);
+    if (route.endsWith("/events/stream")) {
+      this.#stream(session, response);
+      return;
+    }
+    const { status = 200, value } = this.#reply(route, session, body);
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(value));
+  }
+
+  #reply(route: string, session: string, body: string): Reply {
+    if (route.endsWith("/work/poll")) return { value: this.#items.shift() ?? null };
+    if (route.endsWith("/heartbeat")) return this.#beat();
+    if (/\/work\/[^/]+\/(ack|stop)$/.test(route)) return { value: {} };
+    if (session === "") return { status: 404, value: { type: "error", error: { type: "not_found_error" } } };
+    if (route.startsWith("GET") && route.endsWith("/events")) {
+      return { value: { data: this.#session(session).events, next_page: null } };
+    }
     if (route.startsWith("POST") && route.endsWith("/events")) {
       const { events }: { events: SentResult[] } = JSON.parse(body);
       for (const event of events) this.#take(session, event);
-      return json(response, { data: [] });
+      return { value: { data: [] } };
     }
-    if (session === "") return json(response, { type: "error", error: { type: "not_found_error" } }, 404);
-    return json(response, { id: session, type: "session", status: "running", agent: { skills: [] }, resources: [] });
+    return { value: { id: session, type: "session", status: "running", agent: { skills: [] }, resources: [] } };
   }
 
-  #beat(response: ServerResponse): void {
-    if (this.lease === "lost") return json(response, { type: "error", error: { type: "invalid_request_error" } }, 412);
+  #beat(): Reply {
+    const refusal = { type: "error", error: { type: "invalid_request_error" } };
+    if (this.lease === "lost") return { status: 412, value: refusal };
     const isActive = this.lease === "active";
-    return json(response, {
-      last_heartbeat: new Date().toISOString(),
-      lease_extended: isActive,
-      state: this.lease,
-      ttl_seconds: 2,
-    });
+    const last_heartbeat = new Date().toISOString();
+    return { value: { last_heartbeat, lease_extended: isActive, state: this.lease, ttl_seconds: 2 } };
   }
 
   #stream(session: string, response: ServerResponse): void {
@@ -156,10 +172,6 @@ export class ClaudeAgentsApi implements AsyncDisposable {
     response.on("close", () => streams.delete(response));
   }
 
-  #list(session: string, response: ServerResponse): void {
-    json(response, { data: this.#session(session).events, next_page: null });
-  }
-
   #take(session: string, result: SentResult): void {
     const { events, waiting } = this.#session(session);
     events.push(result);
@@ -167,9 +179,4 @@ export class ClaudeAgentsApi implements AsyncDisposable {
     waiting.get(result.tool_use_id)?.({ isError: result.is_error, text: texts.join("") });
     waiting.delete(result.tool_use_id);
   }
-}
-
-function json(response: ServerResponse, value: unknown, status = 200): void {
-  response.writeHead(status, { "content-type": "application/json" });
-  response.end(JSON.stringify(value));
 }

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import type { BetaRunnableTool } from "@anthropic-ai/sdk/lib/tools/BetaRunnableTool";
-import { ToolError } from "@anthropic-ai/sdk/lib/tools/ToolError";
+import { type BetaRunnableTool, runRunnableTool } from "@anthropic-ai/sdk/lib/tools/BetaRunnableTool";
 import type { AgentToolContext } from "@anthropic-ai/sdk/tools/agent-toolset/node";
 import type { CodeExecutor } from "@fenced/core";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
@@ -42,13 +41,10 @@ export function newTools(
     const tool = tools.find((each) => "name" in each && each.name === name);
     if (!tool) throw new Error(`there is no tool ${name}`);
     const toolUse = { type: "tool_use", id: "1", name, input, caller: { type: "direct" } } as const;
-    try {
-      const result = await tool.run(input, { toolUse, toolUseBlock: toolUse, signal });
-      return { isError: false, text: String(result) };
-    } catch (error) {
-      if (!(error instanceof ToolError)) throw error;
-      return { isError: true, text: String(error.content) };
-    }
+    // oxlint-disable-next-line typescript/no-deprecated -- the type asks for both
+    const { content, isError } = await runRunnableTool(tool, input, { toolUse, toolUseBlock: toolUse, signal });
+    if (typeof content !== "string") throw new Error("it is no text");
+    return { isError, text: content };
   };
   return { tools, executors: toolset.executors, call };
 }

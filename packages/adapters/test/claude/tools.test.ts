@@ -19,7 +19,7 @@ describe("the tools", () => {
     const described = (all: readonly object[]): unknown[] =>
       all.map((tool) => ({ ...tool, run: undefined, close: undefined, parse: undefined }));
     expect(described(tools)).toEqual(described(betaAgentToolset20260401({ workdir: "/" })));
-    await Promise.all(tools.map((tool) => tool.close?.()));
+    for (const tool of tools) await tool.close?.();
     expect(executors).toEqual([]);
   });
 });
@@ -212,8 +212,9 @@ describe("the shell", needs("bash"), () => {
   it("ends with everything in it when a command takes too long or is aborted, and starts again", async () => {
     const { call, executors } = newTools();
     const running = async (): Promise<number> => ((await executors[0]?.processes?.list()) ?? []).length;
-    const late = await call("bash", { command: "sleep 600 & echo begun; X=1; sleep 600", timeout_ms: 2000 });
-    expect(late).toEqual(error("bash: bash command timed out after 2000ms\nbegun"));
+    await call("bash", { command: "true" });
+    const late = await call("bash", { command: "sleep 600 & echo begun; X=1; sleep 600", timeout_ms: 3000 });
+    expect(late).toEqual(error("bash: bash command timed out after 3000ms\nbegun"));
     await expect.poll(running).toBe(0);
     expect(await call("bash", { command: 'echo "new$X"' })).toEqual(ok("new"));
     const stopping = new AbortController();
