@@ -46,6 +46,8 @@ export class ClaimedSession {
   readonly #parts: ClaimParts;
   readonly #closing = new AbortController();
   #opening: Promise<ExecutorSandbox> | undefined;
+  /** Its executor was stopped, so that the next call needs another one. */
+  #isStopped = false;
   #generation = 0;
   #closed: Promise<void> | undefined;
   /** Why the sandbox was lost, until the model is told. */
@@ -83,7 +85,8 @@ export class ClaimedSession {
 
   #sandbox(): Promise<ExecutorSandbox> {
     this.#closing.signal.throwIfAborted();
-    if (this.#opening) return this.#opening;
+    if (this.#opening && !this.#isStopped) return this.#opening;
+    this.#isStopped = false;
     const opening = this.#open();
     this.#opening = opening;
     opening.catch(() => {
@@ -111,7 +114,7 @@ export class ClaimedSession {
   /** Remembers what an error says about the sandbox, since the model is told now. */
   #note(error: unknown): void {
     const isStopped = ExecutorStoppedError.isInstance(error);
-    if (isStopped) this.#opening = undefined;
+    if (isStopped) this.#isStopped = true;
     if (!isStopped && !BackendUnavailableError.isInstance(error)) return;
     this.#generation += 1;
     this.#wasTold = this.#lost === undefined;

@@ -1,6 +1,6 @@
 import { ToolError } from "@anthropic-ai/sdk/lib/tools/ToolError";
+import { untilAborted } from "@fenced/core/abort";
 import * as z from "zod";
-import type { ExecutorSandbox } from "../executor-sandbox.ts";
 import type { ToolCall } from "./claimed-session.ts";
 import { given, text } from "./given.ts";
 import { RunningShell } from "./running-shell.ts";
@@ -50,7 +50,7 @@ export class ToolShell {
       if (restart === true) return "bash session restarted";
       throw new ToolError("bash: command is required");
     }
-    this.#shell ??= await this.#start(call.sandbox);
+    this.#shell ??= await this.#start(call);
     const { output, exitCode, failure } = await this.#shell.execute(command, {
       timeoutMs: timeout_ms ?? defaultTimeoutMs,
       signal: call.signal,
@@ -63,15 +63,21 @@ export class ToolShell {
     throw Object.assign(error, { cause: failure?.cause });
   }
 
-  async #start(sandbox: ExecutorSandbox): Promise<RunningShell> {
+  async #start({ sandbox, signal }: ToolCall): Promise<RunningShell> {
     const env: Record<string, string> = {};
     for (const [name, value] of Object.entries(this.#parts.env)) if (value !== undefined) env[name] = value;
-    const started = await sandbox.start({
+    // Without the signal, which is only this call's: the shell serves later ones, too.
+    const starting = sandbox.start({
       command: ["/bin/sh", "-c", anyShell],
       env: { ...env, PS1: "", PS2: "", TERM: "dumb" },
       merged: true,
     });
-    return new RunningShell(started, this.#parts.maxOutputBytes);
+    try {
+      return new RunningShell(await untilAborted(starting, signal), this.#parts.maxOutputBytes);
+    } catch (error) {
+      starting.then((started) => started.kill()).catch(() => {});
+      throw error;
+    }
   }
 
   async #end(): Promise<void> {

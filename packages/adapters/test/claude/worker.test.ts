@@ -1,3 +1,4 @@
+import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs, nightly } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { inPlace, places } from "../support/places.ts";
@@ -125,6 +126,7 @@ describe("an environment worker", needs("python3", "bash"), () => {
     await toolset.executors[0]?.stop();
     expect(await api.call("one", "bash", { command: "echo $X" })).toMatchObject({ isError: true });
     expect(await api.call("one", "bash", { command: 'echo "new$X"' })).toEqual({ isError: false, text: "new" });
+    await expect(toolset.executors[0]?.start()).rejects.toThrow(/disposed/);
   });
 
   it("leaves a session whose sandbox never starts", { timeout: 120_000, ...nightly }, async () => {
@@ -134,6 +136,20 @@ describe("an environment worker", needs("python3", "bash"), () => {
     await expect.poll(() => api.count(/events\/stream$/)).toBe(1);
     api.terminate("one");
     await expect.poll(() => api.count(/stop$/), { timeout: 100_000 }).toBe(1);
+  });
+
+  it("goes on in the sandbox that an earlier program has left", async () => {
+    const left = new LocalCommandLineCodeExecutor();
+    await left.files.write("file", "left");
+    const resumeExecutor = ({ id }: { readonly id: string }) => (id === "one" ? left : undefined);
+    const toolset = newToolset({ resumeExecutor });
+    const api = await newWorker(toolset);
+    api.enqueue("one");
+    expect(await api.call("one", "read", { file_path: "file" })).toEqual({ isError: false, text: "left" });
+    api.terminate("one");
+    await expect.poll(() => api.count(/stop$/)).toBe(1);
+    await expect(left.start()).rejects.toThrow(/disposed/);
+    expect(toolset.executors).toEqual([]);
   });
 
   it("goes on in another sandbox if the session is claimed once more", async () => {
