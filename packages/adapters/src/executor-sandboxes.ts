@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { InvalidInputError, type CheckpointStore, type CodeExecutor } from "@fenced/core";
-import { longestTimer } from "@fenced/core/abort";
+import { longestTimer, untilAborted } from "@fenced/core/abort";
 import { checkOptions, codeExecutorOption } from "@fenced/core/options";
 import * as z from "zod";
 import { ExecutorSandbox } from "./executor-sandbox.ts";
@@ -59,7 +59,13 @@ export class ExecutorSandboxes implements AsyncDisposable {
     return this.#inTurn(id, async () => {
       const restore = snapshot === undefined ? {} : { restore: { store: this.store, id: snapshot } };
       await this.#endNow(id);
-      const executor = await this.#options.createExecutor({ id, given, ...restore, ...(signal ? { signal } : {}) });
+      const asked = { id, given, ...restore, ...(signal ? { signal } : {}) };
+      const creating = Promise.resolve(this.#options.createExecutor(asked));
+      const executor = await untilAborted(creating, signal).catch((error: unknown) => {
+        // One that comes too late is nobody's.
+        creating.then((late) => late[Symbol.asyncDispose]()).catch(() => {});
+        throw error;
+      });
       const checked = checkOptions(made, { executor }, "createExecutor").executor;
       const sandbox = await this.#open(id, checked, { lifetimeMs, signal });
       if (lifetimeMs !== undefined) this.#timers.set(sandbox, this.#endAfter(lifetimeMs, sandbox));

@@ -1,5 +1,5 @@
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
-import { needs, nightly } from "@fenced/test-support";
+import { needs } from "@fenced/test-support";
 import { describe, expect, it } from "vitest";
 import { inPlace, places } from "../support/places.ts";
 import { newToolset, newWorker } from "./support.ts";
@@ -129,13 +129,23 @@ describe("an environment worker", needs("python3", "bash"), () => {
     await expect(toolset.executors[0]?.start()).rejects.toThrow(/disposed/);
   });
 
-  it("leaves a session whose sandbox never starts", { timeout: 120_000, ...nightly }, async () => {
-    const api = await newWorker(newToolset({ createExecutor: () => new Promise(() => {}) }));
+  it("leaves a session whose sandbox is never created, and ends one that comes too late", async () => {
+    let answer: (executor: LocalCommandLineCodeExecutor) => void = () => {};
+    const toolset = newToolset({
+      createExecutor: () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        }),
+    });
+    const api = await newWorker(toolset);
     api.enqueue("one");
     void api.call("one", "bash", { command: "true" });
-    await expect.poll(() => api.count(/events\/stream$/)).toBe(1);
-    api.terminate("one");
-    await expect.poll(() => api.count(/stop$/), { timeout: 100_000 }).toBe(1);
+    await expect.poll(() => api.count(/GET .*\/events$/)).toBe(1);
+    api.lease = "stopping";
+    await expect.poll(() => api.count(/stop$/)).toBe(1);
+    const late = new LocalCommandLineCodeExecutor();
+    answer(late);
+    await expect.poll(() => late.start().catch(String)).toMatch(/disposed/);
   });
 
   it("goes on in the sandbox that an earlier program has left", async () => {
