@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { InvalidInputError, type CheckpointStore, type CodeExecutor } from "@fenced/core";
-import { longestTimer } from "@fenced/core/abort";
+import { longestTimer, untilAborted } from "@fenced/core/abort";
 import { checkOptions, codeExecutorOption } from "@fenced/core/options";
 import * as z from "zod";
 import { ExecutorSandbox } from "./executor-sandbox.ts";
@@ -59,7 +59,13 @@ export class ExecutorSandboxes implements AsyncDisposable {
     return this.#inTurn(id, async () => {
       const restore = snapshot === undefined ? {} : { restore: { store: this.store, id: snapshot } };
       await this.#endNow(id);
-      const executor = await this.#options.createExecutor({ id, given, ...restore, ...(signal ? { signal } : {}) });
+      const asked = { id, given, ...restore, ...(signal ? { signal } : {}) };
+      const creating = Promise.resolve(this.#options.createExecutor(asked));
+      const executor = await untilAborted(creating, signal).catch((error: unknown) => {
+        // One that comes too late is nobody's.
+        creating.then((late) => late[Symbol.asyncDispose]()).catch(() => {});
+        throw error;
+      });
       const checked = checkOptions(made, { executor }, "createExecutor").executor;
       const sandbox = await this.#open(id, checked, { lifetimeMs, signal });
       if (lifetimeMs !== undefined) this.#timers.set(sandbox, this.#endAfter(lifetimeMs, sandbox));
@@ -88,22 +94,27 @@ export class ExecutorSandboxes implements AsyncDisposable {
   /**
    * Keeps the files of a sandbox.
    *
+   * @param signal - gives up.
    * @returns the snapshot's id, for `create`.
    * @throws InvalidInputError if there are no snapshots, or the executor has no `checkpoint()`.
    */
-  async snapshot({ executor }: ExecutorSandbox): Promise<string> {
+  async snapshot({ executor }: ExecutorSandbox, signal?: AbortSignal): Promise<string> {
     const store = this.store;
     if (!executor.checkpoint) {
       throw new InvalidInputError("This executor cannot take snapshots", {
         remedy: "Use one of Fenced's executors.",
       });
     }
-    return (await executor.checkpoint({ store })).id;
+    return (await executor.checkpoint({ store, signal })).id;
   }
 
-  /** Ends a sandbox, if there is one with this id. */
-  end(id: string): Promise<void> {
-    return this.#inTurn(id, () => this.#endNow(id));
+  /** Ends a sandbox: the one with an id, if there is one, or this very one, if no other has replaced it. */
+  end(which: string | ExecutorSandbox): Promise<void> {
+    if (typeof which === "string") return this.#inTurn(which, () => this.#endNow(which));
+    const { id } = which;
+    return this.#inTurn(id, async () => {
+      if (this.#sandboxes.get(id) === which) await this.#endNow(id);
+    });
   }
 
   async #endNow(id: string): Promise<void> {
@@ -135,7 +146,7 @@ export class ExecutorSandboxes implements AsyncDisposable {
   #endAfter(lifetimeMs: number, sandbox: ExecutorSandbox): NodeJS.Timeout {
     const end = (): void => {
       // Nobody waits for it. What cannot be ended now is ended when its id is used again, or with the program.
-      if (this.#sandboxes.get(sandbox.id) === sandbox) this.end(sandbox.id).catch(() => {});
+      this.end(sandbox).catch(() => {});
     };
     return setTimeout(end, Math.min(lifetimeMs, longestTimer)).unref();
   }

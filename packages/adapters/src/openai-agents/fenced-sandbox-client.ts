@@ -162,10 +162,7 @@ class ClientOverExecutors implements FencedSandboxClient {
       maxOutputBytes: this.#maxOutputBytes,
       archiveLimits,
       isOpen: () => this.#known(state) === sandbox,
-      // Another session may have ended it, and begun another one with its id.
-      end: async () => {
-        if (this.#known(state) === sandbox) await this.#sandboxes.end(sandbox.id);
-      },
+      end: () => this.#sandboxes.end(sandbox),
     });
   }
 }

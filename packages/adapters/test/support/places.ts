@@ -19,10 +19,13 @@ export function inPlace(place: string): ExecutorSandboxesOptions {
   const folder = mkdtempSync(join(tmpdir(), "fenced-adapters-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   return {
-    createExecutor: ({ restore }) =>
-      place === "a container"
-        ? new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none", restore })
-        : new LocalCommandLineCodeExecutor({ isolation: "os-sandbox", restore }),
+    createExecutor: ({ restore }) => {
+      if (place === "a container") {
+        return new DockerCommandLineCodeExecutor({ image: "fenced-test:python", network: "none", restore });
+      }
+      const isolation = place === "this host" ? "none" : "os-sandbox";
+      return new LocalCommandLineCodeExecutor({ isolation, restore });
+    },
     snapshots: directoryStore(folder),
   };
 }

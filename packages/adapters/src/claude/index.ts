@@ -1,0 +1,1 @@
+export { fencedToolset, type FencedToolset, type FencedToolsetOptions } from "./fenced-toolset.ts";
