@@ -179,15 +179,17 @@ async function inDeno({ packages, folder }: Place): Promise<string> {
 /** Reads the declarations of all entry points, with those of their optional peers. */
 async function readTypes({ packages, folder }: Place): Promise<string> {
   const project = new FreshProject(folder, "pnpm", packages);
-  const peers = packages.flatMap(({ folder: place, optionalPeers }) =>
-    optionalPeers.map((name) => [name, manifestOf(place).peerDependencies?.[name] ?? "*"]),
-  );
-  const foreign = Object.fromEntries(peers.filter(([name]) => !packages.some((each) => each.name === name)));
+  const wanted: Record<string, string> = {};
+  for (const { folder: place, optionalPeers } of packages) {
+    const ranges = manifestOf(place).peerDependencies;
+    for (const name of optionalPeers) wanted[name] = ranges?.[name] ?? "*";
+  }
+  for (const { name } of packages) wanted[name] = "*";
   const compilers = {
     "typescript-oldest": `npm:typescript@${versions.TypeScript}`,
     "typescript-newest": "npm:typescript",
   };
-  await project.install({ ...foreign, ...compilers, ...Object.fromEntries(packages.map(({ name }) => [name, "*"])) });
+  await project.install({ ...wanted, ...compilers });
   const entries = packages.flatMap(({ name, folder: place }) =>
     Object.keys(manifestOf(place).exports)
       .filter((entry) => entry !== "./package.json")
