@@ -10,6 +10,7 @@ import { pnpm, root } from "./workspace.mjs";
  * @property {string} version
  * @property {boolean} [private]
  * @property {Record<string, string>} [bin]
+ * @property {Record<string, unknown>} exports
  * @property {Record<string, string>} [dependencies]
  * @property {Record<string, string>} [peerDependencies]
  * @property {Record<string, { optional?: boolean }>} [peerDependenciesMeta]

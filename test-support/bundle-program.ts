@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { build, type Plugin as EsbuildPlugin } from "esbuild";
+import { build, transform, type Plugin as EsbuildPlugin } from "esbuild";
 import { rolldown, type Plugin } from "rolldown";
 import { reading } from "../scripts/inline-programs.mjs";
 
@@ -79,3 +79,9 @@ export const bundlers = {
     return Object.keys(metafile.inputs).map(packageOf);
   },
 } satisfies Readonly<Record<string, Bundler>>;
+
+/** A program in TypeScript as JavaScript, with its imports as they are. */
+export async function withoutTypes(program: string): Promise<string> {
+  const { code } = await transform(await readFile(program, "utf8"), { loader: "ts", target });
+  return code;
+}

@@ -4,7 +4,8 @@ import { createRequire } from "node:module";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-const injector = createRequire(import.meta.url).resolve("postject/dist/cli.js");
+const require = createRequire(import.meta.url);
+const injector = require.resolve("postject/dist/cli.js");
 /** What marks the place in Node's program that says whether it is an application: Node's documentation gives it. */
 const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 

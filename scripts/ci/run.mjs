@@ -37,7 +37,7 @@ const others = ["test:node-24", "@fenced/examples#examples", "@fenced/executor-k
 others.push("node-alone");
 // They need shellcheck.
 others.push("programs", "lint:shell");
-if (full) others.push("installs", "test:node-22", "check:new-executor", "mutate");
+if (full) others.push("installs", "check:platforms", "test:node-22", "check:new-executor", "mutate");
 
 /** Packages whose tests mostly start and end something that takes long, so that a job of the workflow has one of them. */
 const slow = ["executor-aca", "executor-docker", "executor-jupyter", "executor-local", "executor-ssh", "executor-wasm"];
