@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { text as textOf } from "node:stream/consumers";
 import { LocalCommandLineCodeExecutor } from "@fenced/executor-local";
 import { needs, nightly } from "@fenced/test-support";
 import { Sandbox } from "e2b";
@@ -94,7 +94,7 @@ else: say({"id": request["id"], "ok": {}})`);
     const socket = rawRequest(server.url, "GET /files?path=x", headers);
     // On the same connection, as a proxy's requests for other users are.
     socket.write("GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    const received = await text(socket).catch(() => "an error");
+    const received = await textOf(socket).catch(() => "an error");
     expect(received).toMatch(/^HTTP\/1\.1 206 [^]*\r\n\r\nbegins$/);
   });
 
